@@ -45,7 +45,17 @@ pub fn generate(
     path: &Path,
     k: u32,
     secret: Scalar,
-    progress: impl FnMut(u64) + Send,
+    mut progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    to_container(workspace, path, k, secret, &mut progress)
+}
+
+fn to_container(
+    workspace: &Workspace,
+    path: &Path,
+    k: u32,
+    secret: Scalar,
+    progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Srs> {
     workspace.run(|| generate_in_turn(workspace, path, k, secret, progress))
 }
@@ -55,7 +65,7 @@ fn generate_in_turn(
     path: &Path,
     k: u32,
     secret: Scalar,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<Srs> {
     let format = |source| Error::Format {
         file: path.to_path_buf(),
@@ -72,8 +82,8 @@ fn generate_in_turn(
         &sections,
     )?;
     let powers_of_secret = Powers::new(workspace, k, secret)?;
-    powers_of_secret.monomial(Writer::new(writer.draft(0)?), &mut progress)?;
-    powers_of_secret.lagrange(Writer::new(writer.draft(1)?), &mut progress)?;
+    powers_of_secret.monomial(Writer::new(writer.draft(0)?), progress)?;
+    powers_of_secret.lagrange(Writer::new(writer.draft(1)?), progress)?;
     let mut pair = Writer::new(writer.draft::<[u8; native::G2_BYTES]>(2)?);
     for point in pair_of(secret) {
         let mut bytes = [0; native::G2_BYTES];
@@ -93,7 +103,16 @@ pub fn generate_scratch(
     workspace: &Workspace,
     k: u32,
     secret: Scalar,
-    progress: impl FnMut(u64) + Send,
+    mut progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    to_scratch(workspace, k, secret, &mut progress)
+}
+
+fn to_scratch(
+    workspace: &Workspace,
+    k: u32,
+    secret: Scalar,
+    progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Srs> {
     workspace.run(|| generate_scratch_in_turn(workspace, k, secret, progress))
 }
@@ -102,7 +121,7 @@ fn generate_scratch_in_turn(
     workspace: &Workspace,
     k: u32,
     secret: Scalar,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<Srs> {
     let powers_of_secret = Powers::new(workspace, k, secret)?;
     let draft = |what| -> Result<Writer<G1>> {
@@ -115,8 +134,8 @@ fn generate_scratch_in_turn(
             frame_bytes,
         )?))
     };
-    let monomial = powers_of_secret.monomial(draft("SRS, monomial")?, &mut progress)?;
-    let lagrange = powers_of_secret.lagrange(draft("SRS, Lagrange")?, &mut progress)?;
+    let monomial = powers_of_secret.monomial(draft("SRS, monomial")?, progress)?;
+    let lagrange = powers_of_secret.lagrange(draft("SRS, Lagrange")?, progress)?;
     Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of(secret))
 }
 
@@ -165,7 +184,7 @@ impl Powers {
     fn monomial(
         &self,
         writer: Writer<G1>,
-        progress: &mut impl FnMut(u64),
+        progress: &mut dyn FnMut(u64),
     ) -> Result<spillproof_engine::column::Column<G1>> {
         self.write(writer, 0, progress, |start, scalars| {
             powers(scalars, &self.secret.pow([start]), &self.secret);
@@ -175,7 +194,7 @@ impl Powers {
     fn lagrange(
         &self,
         writer: Writer<G1>,
-        progress: &mut impl FnMut(u64),
+        progress: &mut dyn FnMut(u64),
     ) -> Result<spillproof_engine::column::Column<G1>> {
         let n = 1u64 << self.k;
         let omega = omega(HALO2_ROOT_OF_UNITY, self.k)?;
@@ -200,7 +219,7 @@ impl Powers {
         &self,
         mut writer: Writer<G1>,
         done: u64,
-        progress: &mut impl FnMut(u64),
+        progress: &mut dyn FnMut(u64),
         mut scalars_from: impl FnMut(u64, &mut [Scalar]),
     ) -> Result<spillproof_engine::column::Column<G1>> {
         let mut scalars = vec![Scalar::ZERO; self.chunk as usize];

@@ -77,6 +77,27 @@ pub trait Conversation<P: Curve> {
     fn challenge(&mut self) -> P::ScalarField;
 }
 
+/// Why an opening broke off.
+#[derive(Debug)]
+pub enum Broken {
+    /// By an error of the engine.
+    Engine(Error),
+    /// By an error of the transcript.
+    Transcript(std::io::Error),
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<std::io::Error> for Broken {
+    fn from(error: std::io::Error) -> Self {
+        Self::Transcript(error)
+    }
+}
+
 impl<P: Curve> Params<P> {
     /// Commitments `<p, G> + blind W` to polynomials by their coefficients, with one pass over the bases for as many as memory takes.
     ///
@@ -129,7 +150,7 @@ impl<P: Curve> Params<P> {
     /// # Errors
     /// [`Invalid::Length`] for another number of coefficients, [`Invalid::PowerOfTwo`] for bases that can't be halved;
     /// [`Invalid::ZeroChallenge`] if a challenge is zero; those of the conversation, of sums, and of the disk.
-    pub fn open<C: Conversation<P>>(
+    pub fn open<C: Conversation<P> + ?Sized>(
         &self,
         polynomial: &Column<P::ScalarField>,
         blind: P::ScalarField,
@@ -184,7 +205,7 @@ impl<P: Curve> Params<P> {
     }
 
     /// `xi s + p - p(x)` for a random s with `s(x) = 0`, and its blind.
-    fn hide<C: Conversation<P>>(
+    fn hide<C: Conversation<P> + ?Sized>(
         &self,
         polynomial: &Column<P::ScalarField>,
         blind: P::ScalarField,
@@ -295,7 +316,7 @@ struct Challenge<F> {
 impl<P: Curve> Rounds<'_, P> {
     /// Sends L and R of a round over halves of `half` coefficients: sums over points, and values at the point, of the low half of the
     /// coefficients and of the high one.
-    fn send<C: Conversation<P>>(
+    fn send<C: Conversation<P> + ?Sized>(
         &mut self,
         half: u64,
         [left, right]: [Projective<P>; 2],
@@ -320,7 +341,7 @@ impl<P: Curve> Rounds<'_, P> {
     }
 
     /// Two rounds, after which a quarter is left.
-    fn two<C: Conversation<P>>(
+    fn two<C: Conversation<P> + ?Sized>(
         &mut self,
         parts: &Left<P>,
         conversation: &mut C,
@@ -360,7 +381,7 @@ impl<P: Curve> Rounds<'_, P> {
     }
 
     /// All rounds that are left.
-    fn tail<C: Conversation<P>>(
+    fn tail<C: Conversation<P> + ?Sized>(
         &mut self,
         workspace: &Workspace,
         tail: &mut Tail<P>,

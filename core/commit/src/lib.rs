@@ -5,8 +5,11 @@
 //! many of them in one pass; [`ipa`] does so over points of any curve, without a setup, and has containers of its own. Points and scalars are arkworks', and, with the features
 //! `halo2curves` and `halo2curves-axiom`, columns hold those libraries' types as well: the bytes are the same.
 //!
+//! What is over any curve is compiled in this crate for those of [`CommitCurve`].
+//!
 //! Architecture invariant: nothing in here knows a proof system.
 
+mod compiled;
 mod generate;
 pub mod ipa;
 mod ipa_file;
@@ -20,6 +23,7 @@ mod srs_import;
 mod srs_lagrange;
 mod weigh;
 
+pub use compiled::{Basis, CommitCurve};
 pub use generate::{generate, generate_scratch};
 pub use multiopen::{Combination, Keep, Opened, divide_and_commit};
 pub use reading::PointsInFlight;

@@ -5,13 +5,10 @@
 //! and [`ProverCurve`] are generic over nothing: they are compiled in this crate, once for each field and curve below. A drop-in calls the
 //! engine through them wherever a circuit, a transcript or a scheme of its caller's is a type parameter.
 
-use std::path::Path;
-
 use crate::stages::FixedCells;
-use ark_ec::short_weierstrass::Affine;
 use ark_ff::PrimeField;
 use spillproof_commit as commit;
-use spillproof_commit::SrsProgress;
+use spillproof_commit::CommitCurve;
 use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::compiled;
 use spillproof_engine::plan::{Phase, Plan, Rates};
@@ -21,7 +18,7 @@ use spillproof_kernels::curve::{Curve, normalize};
 use spillproof_kernels::field::KernelField;
 
 use crate::circuit::ConstraintSystem;
-use crate::curve::{PointOf, ScalarOf, stored};
+use crate::curve::{PointOf, ScalarOf};
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{self, Values};
@@ -33,28 +30,6 @@ use crate::rounds::Rounds;
 use crate::selectors::SelectorBits;
 use crate::witness::{self, AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};
 use crate::{gwc, ipa, plan, shplonk};
-
-/// The bases of parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// For polynomials by their coefficients.
-    Monomial,
-    /// For polynomials by their values.
-    Lagrange,
-}
-
-fn hiding<C: Curve>(
-    params: &commit::ipa::Params<C>,
-    basis: Basis,
-    columns: &[Scalars<'_, ScalarOf<C>>],
-    blinds: &[ScalarOf<C>],
-) -> spillproof_engine::Result<Vec<PointOf<C>>> {
-    let sums = match basis {
-        Basis::Monomial => params.commit(columns, blinds)?,
-        Basis::Lagrange => params.commit_lagrange(columns, blinds)?,
-    };
-    Ok(sums.iter().map(stored::<C>).collect())
-}
 
 /// Normalised on the session's threads, too: it is done in parallel.
 pub(crate) fn sums<C: Curve>(
@@ -153,8 +128,9 @@ compiled! {
 }
 
 compiled! {
-    /// A curve that provers are compiled for. Errors are the engine's, the transcript's and the scheme's.
-    pub trait ProverCurve: Curve<BaseField: PrimeField, ScalarField: ProverField>;
+    /// A curve that provers are compiled for. Its commitments and their parameters are [`CommitCurve`]'s. Errors are the engine's, the
+    /// transcript's and the scheme's.
+    pub trait ProverCurve: CommitCurve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
         #[cfg(feature = "bn254")]
         ark_bn254::g1::Config;
@@ -253,48 +229,12 @@ compiled! {
             scalars: &[Scalars<'_, ScalarOf<Self>>],
         ) -> spillproof_engine::Result<Vec<PointOf<Self>>>
             = sums::<Self>;
-        /// Hiding commitments, by one basis or the other.
-        fn commit(
-            params: &commit::ipa::Params<Self>,
-            basis: Basis,
-            columns: &[Scalars<'_, ScalarOf<Self>>],
-            blinds: &[ScalarOf<Self>],
-        ) -> spillproof_engine::Result<Vec<PointOf<Self>>>
-            = hiding;
         /// The transform of points.
         fn transform_points(
             column: &Column<PointOf<Self>>,
             transform: &Transform<ScalarOf<Self>>,
         ) -> spillproof_engine::Result<Column<PointOf<Self>>>
             = |column, transform| stream::group_ntt::<Self>(column, transform, Placement::Auto, &mut |_| ());
-        /// Opens a container of parameters.
-        fn open_params(workspace: &Workspace, path: &Path) -> spillproof_engine::Result<commit::ipa::Params<Self>>
-            = commit::ipa::Params::open_container;
-        /// Writes a container of parameters.
-        fn save_params(
-            params: &commit::ipa::Params<Self>,
-            workspace: &Workspace,
-            path: &Path,
-            progress: &mut (dyn FnMut(SrsProgress) + Send),
-        ) -> spillproof_engine::Result<()>
-            = |params: &commit::ipa::Params<Self>, workspace, path, progress| params.save(workspace, path, progress).map(|_| ());
-        /// Checks that parameters are the generators of a proof system: `pair` is w and u, and `make` fills a slice with those from an index on.
-        fn check_generators(
-            params: &commit::ipa::Params<Self>,
-            workspace: &Workspace,
-            pair: [Affine<Self>; 2],
-            make: &mut (dyn FnMut(u64, &mut [PointOf<Self>]) + Send),
-            progress: &mut (dyn FnMut(SrsProgress) + Send),
-        ) -> spillproof_engine::Result<()>
-            = commit::ipa::Params::check_generators;
-        /// Checks that both bases of parameters are points of the curve, and belong together by `omega`.
-        fn check_params(
-            params: &commit::ipa::Params<Self>,
-            workspace: &Workspace,
-            omega: ScalarOf<Self>,
-            progress: &mut (dyn FnMut(SrsProgress) + Send),
-        ) -> spillproof_engine::Result<()>
-            = commit::ipa::Params::check;
         /// Runs keys and a proof dry, whose advice cells are limbs, for a task that makes one phase of them.
         fn rehearse_limbs(
             shape: &plan::Shape<ScalarOf<Self>>,

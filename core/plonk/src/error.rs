@@ -2,6 +2,8 @@
 
 use std::io;
 
+use spillproof_commit::ipa::Broken;
+
 /// The result of a round.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -18,6 +20,15 @@ pub enum Error {
     /// The multi-opening's.
     #[error("the opening failed: {0}")]
     Opening(#[source] io::Error),
+}
+
+impl From<Broken> for Error {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Engine(error) => Self::Engine(error),
+            Broken::Transcript(error) => Self::Protocol(error),
+        }
+    }
 }
 
 impl From<Error> for io::Error {

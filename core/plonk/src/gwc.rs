@@ -5,9 +5,8 @@
 //! is stored. Points stand in the order in which queries first name them.
 
 use ark_ff::{AdditiveGroup, Field};
-use spillproof_commit::{Combination, Keep, divide_and_commit};
+use spillproof_commit::{Combination, CommitCurve, Keep};
 use spillproof_engine::column::{Column, Workspace};
-use spillproof_kernels::curve::Curve;
 
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
@@ -18,7 +17,7 @@ use crate::protocol::Transcript;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
-pub(crate) fn open<C: Curve>(
+pub(crate) fn open<C: CommitCurve>(
     workspace: &Workspace,
     bases: &Column<PointOf<C>>,
     opening: &Opening<'_, ScalarOf<C>>,
@@ -45,7 +44,7 @@ pub(crate) fn open<C: Curve>(
             roots: vec![point],
             scale: ScalarOf::<C>::ONE,
         };
-        let opened = divide_and_commit::<C>(workspace, bases, &[quotient], Keep::Nothing)?;
+        let opened = C::divide_and_commit(workspace, bases, &[quotient], Keep::Nothing)?;
         transcript.write_point(&stored::<C>(&opened.commitment))?;
     }
     Ok(())

@@ -14,15 +14,15 @@
 use std::io;
 
 use ark_ec::short_weierstrass::Affine;
-use spillproof_commit::ipa::{Conversation, Params};
-use spillproof_commit::{Combination, Keep, divide_and_commit};
+use spillproof_commit::ipa::{Broken, Conversation, Params};
+use spillproof_commit::{Combination, CommitCurve, Keep};
 use spillproof_engine::column::{Column, Placement};
 use spillproof_engine::stream::{evaluate_all, linear_combination};
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
 use crate::curve::{ScalarOf, stored};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::openings::{Opening, powers, rotation_sets, scaled};
 use crate::protocol::{Randomness, Transcript};
 
@@ -33,7 +33,7 @@ const SUMMED_TOGETHER: usize = 32;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point, or none at all; the engine's, and the transcript's.
-pub(crate) fn open<C: Curve>(
+pub(crate) fn open<C: CommitCurve>(
     params: &Params<C>,
     opening: &Opening<'_, ScalarOf<C>>,
     transcript: &mut dyn Transcript<C>,
@@ -76,7 +76,7 @@ pub(crate) fn open<C: Curve>(
         .collect();
     let workspace = params.g.workspace();
     let blind = talk.randomness.scalar();
-    let opened = divide_and_commit::<C>(workspace, &params.g, &quotients, Keep::SumAndNumerators)?;
+    let opened = C::divide_and_commit(workspace, &params.g, &quotients, Keep::SumAndNumerators)?;
     drop(quotients);
     let quotient = opened
         .sum
@@ -116,14 +116,14 @@ pub(crate) fn open<C: Curve>(
     drop(terms);
     drop(folded);
     drop((quotient, opened.numerators));
-    params.open(&sum, opened_blind, x3, &mut talk)
+    Ok(C::open(params, &sum, opened_blind, x3, &mut talk)?)
 }
 
 /// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.
 ///
 /// # Errors
 /// As [`Params::open`].
-pub(crate) fn open_one<C: Curve>(
+pub(crate) fn open_one<C: CommitCurve>(
     params: &Params<C>,
     polynomial: &Column<ScalarOf<C>>,
     blind: ScalarOf<C>,
@@ -135,7 +135,7 @@ pub(crate) fn open_one<C: Curve>(
         transcript,
         randomness,
     };
-    params.open(polynomial, blind, point, &mut talk)
+    Ok(C::open(params, polynomial, blind, point, &mut talk)?)
 }
 
 /// The polynomials of a set, folded.
@@ -172,17 +172,17 @@ struct Talk<'t, C: Curve> {
 }
 
 impl<C: Curve> Conversation<C> for Talk<'_, C> {
-    type Error = Error;
+    type Error = Broken;
 
     fn random(&mut self) -> ScalarOf<C> {
         self.randomness.scalar()
     }
 
-    fn write_point(&mut self, point: &Affine<C>) -> Result<()> {
+    fn write_point(&mut self, point: &Affine<C>) -> std::result::Result<(), Broken> {
         Ok(self.transcript.write_point(&stored::<C>(point))?)
     }
 
-    fn write_scalar(&mut self, scalar: ScalarOf<C>) -> Result<()> {
+    fn write_scalar(&mut self, scalar: ScalarOf<C>) -> std::result::Result<(), Broken> {
         Ok(self.transcript.write_scalar(scalar)?)
     }
 

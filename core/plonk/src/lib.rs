@@ -61,7 +61,7 @@ mod witness;
 
 pub use bases::{StoredBasis, StoredSrs, check_parts};
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
-pub use compiled::{Basis, ProverCurve, ProverField};
+pub use compiled::{ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
 pub use description::CircuitDescription;
 pub use domain::{Domain, FieldConstants};
@@ -73,6 +73,6 @@ pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use rounds::{Rounds, statement};
 pub use saved::SavedError;
-pub use spillproof_commit::RAW_G2_BYTES;
+pub use spillproof_commit::{Basis, CommitCurve, RAW_G2_BYTES};
 pub use values::{StoredValues, spill};
 pub use witness::{AdviceCells, AdviceSource, InstanceColumns, LimbCell, StoredAdvice, Witness};

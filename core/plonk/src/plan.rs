@@ -8,7 +8,7 @@ use std::io;
 use crate::stages::Program;
 use crate::stages::lookup::LeftOvers;
 use spillproof_commit as commit;
-use spillproof_commit::SRS_FRAME_BYTES;
+use spillproof_commit::{CommitCurve, SRS_FRAME_BYTES};
 use spillproof_engine::accelerator::{self, Input, RowSource};
 use spillproof_engine::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof_engine::error::Invalid;
@@ -337,7 +337,7 @@ impl<F> Values<F> for NoValues {
 }
 
 /// A transcript that is not kept, draws of zeros, and parameters that are only there.
-struct DryProtocol<C: Curve> {
+struct DryProtocol<C: CommitCurve> {
     workspace: Workspace,
     scheme: OpeningScheme,
     monomial: Column<PointOf<C>>,
@@ -345,7 +345,7 @@ struct DryProtocol<C: Curve> {
     transcript: DryTranscript,
 }
 
-impl<C: Curve> DryProtocol<C> {
+impl<C: CommitCurve> DryProtocol<C> {
     fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>, scheme: OpeningScheme) -> Result<Self> {
         let parameters = || {
             let rows = shape.domain.rows();
@@ -390,7 +390,7 @@ impl<F: KernelField> Randomness<F> for NoDraws {
     }
 }
 
-impl<C: Curve> Randomness<ScalarOf<C>> for DryProtocol<C> {
+impl<C: CommitCurve> Randomness<ScalarOf<C>> for DryProtocol<C> {
     fn scalar(&mut self) -> ScalarOf<C> {
         NoDraws.scalar()
     }
@@ -400,7 +400,7 @@ impl<C: Curve> Randomness<ScalarOf<C>> for DryProtocol<C> {
     }
 }
 
-impl<C: Curve> Protocol<C> for DryProtocol<C> {
+impl<C: CommitCurve> Protocol<C> for DryProtocol<C> {
     fn transcript(&mut self) -> &mut dyn Transcript<C> {
         &mut self.transcript
     }

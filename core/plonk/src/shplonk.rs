@@ -15,9 +15,8 @@
 use std::io;
 
 use ark_ff::{AdditiveGroup, Field};
-use spillproof_commit::{Combination, Keep, divide_and_commit};
+use spillproof_commit::{Combination, CommitCurve, Keep};
 use spillproof_engine::column::{Column, Workspace};
-use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
 use crate::curve::{PointOf, ScalarOf, stored};
@@ -29,7 +28,7 @@ use crate::protocol::Transcript;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
-pub(crate) fn open<C: Curve>(
+pub(crate) fn open<C: CommitCurve>(
     workspace: &Workspace,
     bases: &Column<PointOf<C>>,
     opening: &Opening<'_, ScalarOf<C>>,
@@ -62,7 +61,7 @@ pub(crate) fn open<C: Curve>(
             scale,
         })
         .collect();
-    let opened = divide_and_commit::<C>(workspace, bases, &quotients, Keep::SumAndNumerators)?;
+    let opened = C::divide_and_commit(workspace, bases, &quotients, Keep::SumAndNumerators)?;
     transcript.write_point(&stored::<C>(&opened.commitment))?;
     let u = transcript.challenge();
 
@@ -86,7 +85,7 @@ pub(crate) fn open<C: Curve>(
         roots: vec![u],
         scale,
     };
-    let opened = divide_and_commit::<C>(workspace, bases, &[linearisation], Keep::Nothing)?;
+    let opened = C::divide_and_commit(workspace, bases, &[linearisation], Keep::Nothing)?;
     transcript.write_point(&stored::<C>(&opened.commitment))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The prover in a session: the rounds of `spillproof-halo2` over upstream's types. A child of upstream's `plonk::prover`.
+//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's `plonk::prover`.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The witness in a session: synthesis into the phases of `spillproof-halo2`. A child of upstream's `plonk::witness`.
+//! The witness in a session: synthesis into the phases of `spillproof-plonk`. A child of upstream's `plonk::witness`.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A circuit as a description: upstream's constraint system, before its selectors are compressed, in the types of `spillproof-halo2`.
+//! A circuit as a description: upstream's constraint system, before its selectors are compressed, in the types of `spillproof-plonk`.
 
 use std::io;
 

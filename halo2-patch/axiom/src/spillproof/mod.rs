@@ -10,7 +10,7 @@
 //!   serde.rs    a Polynomial's bytes, through fixed buffers
 //!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
 //!   cells.rs    advice cells in mapped scratch
-//!   circuit.rs  upstream's constraint system, for spillproof-halo2, which has the protocol
+//!   circuit.rs  upstream's constraint system, for spillproof-plonk, which has the protocol
 //!   protocol.rs upstream's transcripts, generators and schemes, for its rounds
 //!   convert.rs  values and points between halo2curves' types and the engine's
 //!   openings.rs SHPLONK and GWC for queries of columns

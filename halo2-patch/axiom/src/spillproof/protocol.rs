@@ -1,4 +1,4 @@
-//! Upstream's transcripts, generators and schemes, for the rounds of `spillproof-halo2`.
+//! Upstream's transcripts, generators and schemes, for the rounds of `spillproof-plonk`.
 
 use std::io;
 use std::marker::PhantomData;

@@ -104,6 +104,8 @@ list! {
     ThreePhasesEnded: Phases<3, true>,
 }
 
+// The macro that makes the list knows no default.
+#[allow(clippy::derivable_impls)]
 impl Default for Which {
     fn default() -> Self {
         Self::Chain

@@ -1,4 +1,4 @@
-//! Keygen in a session: synthesis into `spillproof-halo2`, by stock's rules and with its errors, and keys of upstream's
+//! Keygen in a session: synthesis into `spillproof-plonk`, by stock's rules and with its errors, and keys of upstream's
 //! types from what comes out of it. Verifying keys are stock's, byte for byte. A child of upstream's `plonk::keygen`.
 //!
 //! Which selectors share a column is asked of stock's own function, with few rows instead of `n`.

@@ -1,4 +1,4 @@
-//! Upstream's constraint system in the types of `spillproof-halo2`.
+//! Upstream's constraint system in the types of `spillproof-plonk`.
 
 use ff::{Field, WithSmallOrderMulGroup};
 use spillproof_kernels::field::KernelField;

@@ -15,8 +15,6 @@ use spillproof_kernels::curve::Point;
 use spillproof_kernels::field::KernelField;
 use spillproof_plonk::Values;
 
-/// A curve of the engine's that pasta_curves has too: four limbs in both fields.
-
 /// Work that is done over the engine's form of `C`.
 pub(crate) trait Task<C> {
     /// What comes of it.
@@ -55,7 +53,7 @@ pub(crate) fn is_known<C: 'static>() -> bool {
 
 const _: () = assert!(size_of::<Fp>() == size_of::<[u64; 4]>() && size_of::<Fq>() == size_of::<[u64; 4]>());
 
-/// A curve of the engine. Each of Pallas and Vesta has the other's scalars for coordinates.
+/// A curve of the engine that pasta_curves has too. Each of Pallas and Vesta has the other's scalars for coordinates.
 pub(crate) trait Engine: spillproof_plonk::ProverCurve<BaseField: KernelField> {}
 impl<P: spillproof_plonk::ProverCurve<BaseField: KernelField>> Engine for P {}
 

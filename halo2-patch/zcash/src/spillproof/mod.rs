@@ -6,7 +6,7 @@
 //!   bases.rs    its points: a vector, or a column on disk
 //!   key.rs      the columns of a proving key
 //!   msm.rs      the scalars of a verifier's sum
-//!   circuit.rs  upstream's constraint system, for spillproof-halo2, which has the protocol
+//!   circuit.rs  upstream's constraint system, for spillproof-plonk, which has the protocol
 //!   protocol.rs upstream's transcripts and generators, for its rounds
 //!   convert.rs  values and points between pasta_curves' types and the engine's
 //!   openings.rs the two public openings

@@ -1,4 +1,4 @@
-//! Upstream's two public openings in a session: polynomials in memory are spilled, and opened by `spillproof-halo2`.
+//! Upstream's two public openings in a session: polynomials in memory are spilled, and opened by `spillproof-plonk`.
 
 use std::io;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::points::digits::Operand;
 
 /// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a function's loops take longer than
 /// in proportion to its length; with all steps in one function, this kernel took two fifths of what such passes over the crate
-/// `spillproof-halo2` took.
+/// `spillproof-plonk` took.
 pub(super) trait Step<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     /// Its result.
     type Output;
