@@ -169,7 +169,7 @@ impl Failure {
             }
             _ => return None,
         };
-        let (option, needed_bytes) = match crate::run::limit() {
+        let (option, needed_bytes) = match crate::limit::get() {
             Some(limit) if limit.budget_bytes < needed_bytes => ("--limit", limit.for_budget(needed_bytes)),
             _ => ("--memory", needed_bytes),
         };

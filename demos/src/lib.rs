@@ -12,6 +12,7 @@ pub mod args;
 pub mod commands;
 pub mod failure;
 pub mod inputs;
+mod limit;
 pub mod log;
 pub mod output;
 pub mod peers;

@@ -13,6 +13,7 @@ pub use spillproof_format::hex;
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::limit;
 use crate::report::{Recorder, Report, is_tmpfs, progress, steps, table};
 use crate::signals;
 
@@ -115,7 +116,7 @@ impl Run {
 
     /// Says what the limit is made of, and where it holds.
     fn tell(&self, limit: &Limit, budget_bytes: u64) {
-        let _is_the_first = LIMIT.set(*limit);
+        limit::set(*limit);
         if self.global.quiet || self.global.json {
             return;
         }
@@ -177,14 +178,6 @@ impl Run {
 
 /// The first error of standard output.
 static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
-
-/// The limit of this process, once it is known.
-static LIMIT: OnceLock<Limit> = OnceLock::new();
-
-/// The limit on this process, if its command line set one.
-pub fn limit() -> Option<&'static Limit> {
-    LIMIT.get()
-}
 
 /// Whether standard output is a file of the command line.
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);

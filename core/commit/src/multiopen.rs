@@ -3,8 +3,8 @@
 //!
 //! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
 //! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
-//! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
-//! straight into the MSM, and into a column if it is wanted later, and so do numerators. Chunks are made in order, and added beside that.
+//! numerator and one carry for each root (synthetic division, root after root); quotients are added up. The sum
+//! feeds the MSM; it and the numerators are stored if a later step needs them. Chunks are produced in order while earlier ones are added.
 //!
 //! An accelerator, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
@@ -89,7 +89,8 @@ const QUOTIENT_COST: f64 = 0.5;
 const POINT_COST: f64 = 1.0;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
-/// A numerator is kept for so many columns at least. A numerator on disk is written and read, so only columns on disk count for it.
+/// A numerator is kept only if it replaces at least this many columns. A numerator on disk is written and read, so only columns on disk
+/// count for it.
 const COLUMNS_OF_KEPT: usize = 3;
 
 /// How [`divide_and_commit`] spends its memory.

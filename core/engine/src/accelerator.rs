@@ -17,9 +17,9 @@ mod quotient;
 use std::fmt::Debug;
 use std::ops::Range;
 
-mod watched;
+mod counted;
 
-pub use watched::{Asker, Asking, ProcessorOnly, Watched, processor_only};
+pub use counted::{CountedAccelerator, ProcessorOnly, TaskAccelerator, TaskAcceleratorGuard, processor_only};
 
 use ark_bn254::{Fr, G1Projective};
 
@@ -112,8 +112,8 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
 pub struct Sums<'a> {
     /// Points, as many as the longest vector has scalars; read anew for each pass over them.
     pub bases: Box<dyn ReadElements + 'a>,
-    /// A number for the points, if it is known which they are: those of jobs with the same number are the same, as far as both go, for as
-    /// long as the process lives. So an accelerator may keep them for later sums.
+    /// Identity of the bases. Jobs with equal ids use a prefix of the same points, as long as the process lives, so an accelerator may keep
+    /// them for later sums.
     pub bases_id: Option<u64>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,

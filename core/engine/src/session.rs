@@ -14,7 +14,7 @@ use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use crate::Error;
 use crate::Result;
-use crate::accelerator::{Accelerator, Asker, Asking, Watched};
+use crate::accelerator::{Accelerator, CountedAccelerator, TaskAccelerator, TaskAcceleratorGuard};
 use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
@@ -52,7 +52,7 @@ pub type OpenAccelerator = fn() -> Result<Option<Arc<dyn Accelerator>>>;
 /// One budget, one scratch directory, one pool of threads.
 pub struct Session {
     workspace: Workspace,
-    accelerator: Option<Arc<Watched>>,
+    accelerator: Option<Arc<CountedAccelerator>>,
     dir: PathBuf,
     limit: Option<Limit>,
     quotient_tile_rows: Option<u64>,
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// The accelerator, if there is one.
-    pub fn accelerator(&self) -> Option<&Arc<Watched>> {
+    pub fn accelerator(&self) -> Option<&Arc<CountedAccelerator>> {
         self.accelerator.as_ref()
     }
 
@@ -186,12 +186,12 @@ impl Session {
             .accelerator
             .clone()
             .filter(|_| accelerator == Participation::MayTakePart);
-        let asker = Asker::new(accelerator);
+        let task_accelerator = TaskAccelerator::new(accelerator);
         Ok(Task {
-            _asking: asker.enter(),
+            _task_accelerator: task_accelerator.enter(),
             _entered: account.enter(),
             _pinned: self.pin(),
-            asker,
+            task_accelerator,
             account,
             session: Arc::clone(self),
         })
@@ -220,13 +220,13 @@ impl Session {
     /// [installed](Self::install), or none while it is [suspended](Self::suspend); else one made from [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
     ///
     /// # Errors
-    /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. A budget that was
-    /// asked for and cannot be had is never silently ignored, and neither is a device: who calls this knows none.
+    /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. It is an error if the
+    /// environment asks for a budget or a device that is not available. This function opens no device.
     pub fn current() -> Result<Option<Arc<Self>>> {
         Self::current_with(no_device)
     }
 
-    /// [`Self::current`], for who knows how to open the device that [`GPU_VARIABLE`] asks for.
+    /// [`Self::current`], where `open` opens the device that [`GPU_VARIABLE`] asks for.
     ///
     /// # Errors
     /// As there, and those of `open`.
@@ -325,9 +325,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same, unless the device behind it
-    /// computes wrong. The drop-in's prover verifies what it made in such a session before it returns; verify what you make yourself.
-    /// The planner knows nothing of an accelerator.
+    /// An accelerator that may take over whole jobs (sums, transforms). The results are the same, unless its device computes wrong: the
+    /// drop-in's prover verifies a proof of such a session before it returns it; verify what you make yourself. Plans know no accelerator.
     pub fn accelerator(mut self, accelerator: Arc<dyn Accelerator>) -> Self {
         self.accelerator = Some(accelerator);
         self
@@ -369,7 +368,7 @@ impl SessionBuilder {
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
-        let accelerator = self.accelerator.map(Watched::new);
+        let accelerator = self.accelerator.map(CountedAccelerator::new);
         check_secrets(self.scratch.unwrap_or_default(), self.strict_secrets)?;
         let is_sealing_asked_for = self.strict_secrets || self.scratch == Some(Scratch::Sealed);
         if is_sealing_asked_for && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
@@ -446,10 +445,10 @@ pub enum Participation {
 #[must_use = "the task ends when this is dropped"]
 #[derive(Debug)]
 pub struct Task {
-    _asking: Asking,
+    _task_accelerator: TaskAcceleratorGuard,
     _entered: Entered,
     _pinned: Pinned,
-    asker: Asker,
+    task_accelerator: TaskAccelerator,
     account: Account,
     session: Arc<Session>,
 }
@@ -467,7 +466,7 @@ impl Task {
 
     /// How many of its jobs an accelerator did.
     pub fn accelerator_jobs(&self) -> u64 {
-        self.asker.jobs()
+        self.task_accelerator.jobs()
     }
 }
 

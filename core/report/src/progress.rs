@@ -1,6 +1,6 @@
 //! Progress on a terminal (on stderr), and silence off it.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,11 @@ static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Whether there are no lines, whatever standard error is.
 static IS_HIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// A line on standard error. A closed one is no error.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    let _closed = writeln!(std::io::stderr(), "{line}");
+}
 
 /// From now on, there are no lines.
 pub fn hide() {

@@ -31,9 +31,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::environment::say;
 use super::forecast::{Forecast, Now, WHOLE};
-use super::progress;
+use super::progress::{self, say};
 use super::spent::Spent;
 use crate::event::{self, Fields, Value};
 

@@ -16,6 +16,7 @@ mod plan_on_gpu;
 pub mod prove;
 mod ptau;
 mod srs;
+mod temporary;
 
 use crate::args::{self, Arguments, Command, Open, Shape, Which};
 use crate::failure::Failure;

@@ -15,7 +15,8 @@ use spillproof_engine::budget::Limit;
 use spillproof_format::Curve;
 
 use super::oom::{child, row, succeeded, was_killed};
-use super::oom_proof::{Removed, limit_and_budget, scratch_file};
+use super::oom_proof::limit_and_budget;
+use super::temporary::{Removed, scratch_file};
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::Output;

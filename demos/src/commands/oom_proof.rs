@@ -16,6 +16,7 @@ use spillproof_engine::budget::{ByteSize, Limit};
 
 use super::oom::{child, row, succeeded, was_killed};
 use super::srs;
+use super::temporary::{Removed, scratch_file};
 use crate::args::{Global, Shape, Statement, name_of};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
@@ -175,20 +176,5 @@ impl Control {
                 System::Zcash => systems::zcash::DropIn::NAME.to_owned(),
             },
         }
-    }
-}
-
-pub(super) fn scratch_file(global: &Global, what: &str) -> PathBuf {
-    let dir = global.dir.clone().unwrap_or_else(std::env::temp_dir);
-    dir.join(format!("spillproof-{what}-{}.bin", std::process::id()))
-}
-
-/// Removes a file on drop.
-pub(super) struct Removed<'a>(pub &'a Path);
-
-impl Drop for Removed<'_> {
-    fn drop(&mut self) {
-        // If it was never made, there is nothing to remove.
-        let _ = std::fs::remove_file(self.0);
     }
 }

@@ -19,7 +19,7 @@ use spillproof_engine::storage::Packed;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_format::{Curve, Kind};
 
-use super::oom_proof::{Removed, scratch_file};
+use super::temporary::{Removed, scratch_file};
 use crate::args::{FormatName, Global, ParamsOf, Srs as Command};
 use crate::failure::Failure;
 use crate::output::STANDARD;

@@ -27,13 +27,14 @@ mod error;
 mod item;
 mod locate;
 mod operation;
+mod release;
 mod tree;
 mod upstream;
 
 pub use error::{Error, Result};
 pub use operation::{Operation, Substitution};
+pub use release::Upstream;
 pub use tree::Tree;
-pub use upstream::Upstream;
 
 /// Set this to anything to have the digests of everything that is pinned printed, rather than checked.
 pub const BLESS_VARIABLE: &str = "SPILLPROOF_GRAFT_BLESS";

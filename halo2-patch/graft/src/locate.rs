@@ -6,7 +6,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result, Upstream, cargo};
+use crate::release::Upstream;
+use crate::{Error, Result, cargo};
 
 /// A place with the source of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]

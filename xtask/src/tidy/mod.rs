@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`packages`] | which room (package) may use which, and that each has its lints |
 //! | [`rooms`] | inside `core`: which module may use which, and which may make system calls |
+//! | [`circles`] | files of a package import each other in one direction |
 //! | [`unsafety`] | `unsafe` only in the leaves that are listed |
 //! | [`upstream`] | no source of the crate that we graft onto is kept in the tree |
 //! | [`book`] | every document is a page of the book |
@@ -12,8 +13,10 @@
 //! The checks see tokens ([`source`]), not text: comments and strings never count.
 
 mod book;
+mod circles;
 mod length;
 mod packages;
+mod paths;
 mod rooms;
 mod source;
 mod unsafety;
@@ -97,6 +100,7 @@ pub fn run(root: &Path) -> Result<Report, String> {
     };
     report.errors.extend(packages::check(root, &metadata)?);
     report.errors.extend(rooms::check(&sources));
+    report.errors.extend(circles::check(&sources));
     report.errors.extend(unsafety::check(&sources));
     report.errors.extend(book::check(root)?);
     match upstream::Upstream::find(root) {

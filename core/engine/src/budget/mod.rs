@@ -77,7 +77,7 @@ struct Ledger {
     /// The process that made it; none for a dry run, which has no memory and no threads.
     process: Option<u32>,
     state: Mutex<State>,
-    /// Who asks for what is spare, one at a time: a second one waits until the first one's room is there.
+    /// Serialises reclaiming spare memory: the next lease waits until the first one has its room.
     asking: Mutex<()>,
     /// Tells tasks that wait for their accounts of a change.
     room: Condvar,

@@ -14,7 +14,8 @@ pub(super) mod cache;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::frames::{DIGEST_BYTES, DryFile};
+use super::frames::DryFile;
+use super::tag::DIGEST_BYTES;
 use super::{Element, Workspace};
 use crate::Result;
 use crate::budget::{Lease, LeasedVec, PAGE_BYTES};

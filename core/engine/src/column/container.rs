@@ -13,7 +13,8 @@ use spillproof_format::{
 };
 
 use super::draft::Draft;
-use super::frames::{DIGEST_BYTES, Digests, Frames};
+use super::frames::{Digests, Frames};
+use super::tag::DIGEST_BYTES;
 use super::{Column, Element, Workspace};
 use crate::Error;
 use crate::Result;

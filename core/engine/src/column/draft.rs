@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run, memory_bytes};
+use super::frames::{DryFile, Frames, PendingFrames, Run, memory_bytes};
 use super::reader::{JOB_ELEMENTS, check_cast, run_jobs};
+use super::tag::DIGEST_BYTES;
 use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, SpareBits, Workspace, scratch_frame_bytes};
 use crate::Result;

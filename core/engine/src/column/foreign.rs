@@ -2,18 +2,16 @@
 //!
 //! There are no digests in such a file: each element is checked whenever it is read, on all cores.
 
+pub(super) mod elements;
+
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
-use spillproof_format::FormatError;
-
-use super::frames::{Frames, Run};
+pub use self::elements::Check;
+use self::elements::Elements;
+use super::frames::Frames;
 use super::{Column, Element, Workspace, scratch_frame_bytes};
-use crate::storage::{File, Segment};
-
-/// What looks at the bytes of the element at an index of the array.
-pub type Check = Arc<dyn Fn(u64, &[u8]) -> Result<(), FormatError> + Send + Sync>;
+use crate::storage::File;
 
 /// An array in a file of another program.
 pub struct Array {
@@ -27,13 +25,6 @@ pub struct Array {
     pub zeros: [u64; 2],
     /// Refuses an element that is not in range.
     pub check: Check,
-}
-
-/// The elements of a column's frames that are in the file.
-pub(super) struct Elements {
-    bytes: usize,
-    in_file: Range<u64>,
-    check: Check,
 }
 
 impl<E: Element> Column<E> {
@@ -61,52 +52,13 @@ impl<E: Element> Column<E> {
     }
 }
 
-impl Elements {
-    /// The elements of `frames` that are in the file.
-    fn of(&self, frames: Range<u64>, frame_bytes: usize) -> Range<u64> {
-        let frame_elements = (frame_bytes / self.bytes) as u64;
-        let all = frames.start * frame_elements..frames.end * frame_elements;
-        let [start, end] =
-            [self.in_file.start, self.in_file.end].map(|index| index.clamp(all.start, all.end));
-        start..end
-    }
-
-    /// Bytes of the zeros before the array.
-    pub fn lead_bytes(&self) -> u64 {
-        self.in_file.start * self.bytes as u64
-    }
-
-    /// Where the elements of a run are in the file and in the buffer, if there are any. `offset` is that of the array.
-    pub fn segment(&self, run: &Run, frame_bytes: usize, offset: u64) -> Option<Segment> {
-        let elements = self.of(run.frame..run.frame + run.frames, frame_bytes);
-        let before = elements.start - run.frame * (frame_bytes / self.bytes) as u64;
-        // Of a run that is in the lead as a whole, there is nothing to read.
-        (!elements.is_empty()).then(|| Segment {
-            file_offset: offset + (elements.start - self.in_file.start) * self.bytes as u64,
-            buffer_offset: run.buffer_offset + before as usize * self.bytes,
-            bytes: (elements.end - elements.start) as usize * self.bytes,
-        })
-    }
-
-    /// Clears what of a frame is not in the file, and checks the rest.
-    pub fn check(&self, frame: u64, bytes: &mut [u8]) -> Result<(), FormatError> {
-        let elements = self.of(frame..frame + 1, bytes.len());
-        let first = frame * (bytes.len() / self.bytes) as u64;
-        let [start, end] = [elements.start, elements.end].map(|index| (index - first) as usize * self.bytes);
-        bytes[..start].fill(0);
-        bytes[end..].fill(0);
-        let indices = elements.start.saturating_sub(self.in_file.start)..;
-        (indices.zip(bytes[start..end].chunks_exact(self.bytes)))
-            .try_for_each(|(index, element)| (self.check)(index, element))
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::io::Write as _;
 
     use proptest::prelude::*;
+    use spillproof_format::FormatError;
 
     use super::*;
     use crate::Error;

@@ -18,9 +18,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use spillproof_format::FrameKey;
 
 use super::Workspace;
-use super::foreign::Elements;
+use super::foreign::elements::Elements;
 use super::seal::{Refused, Seal};
-use super::tag::TagPlaces;
+use super::tag::{DIGEST_BYTES, TagPlaces};
 use crate::Error;
 use crate::Result;
 use crate::budget::{Buffer, Lease, LeasedVec};
@@ -33,9 +33,6 @@ use in_memory::{InMemory, Place};
 pub(crate) use pending::PendingFrames;
 use pending::State;
 use spillproof_kernels::parallel::Parallel;
-
-/// Bytes of one digest.
-pub(crate) const DIGEST_BYTES: usize = 32;
 /// Below this many bytes, hashing on one core is quicker than waking the others.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
 /// Bytes that one core copies at a time.
@@ -309,7 +306,10 @@ impl Frames {
                 base_offset,
                 digests: Digests::Foreign(elements),
             } => {
-                let segment = |run| elements.segment(run, self.frame_bytes, *base_offset);
+                let segment = |run: &Run| {
+                    let frames = run.frame..run.frame + run.frames;
+                    elements.segment(frames, run.buffer_offset, self.frame_bytes, *base_offset)
+                };
                 State::Flying(file.read(buffer, runs.iter().filter_map(segment).collect::<Vec<_>>()))
             }
             Backing::File {

@@ -17,13 +17,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, Tag};
 
-use super::frames::DIGEST_BYTES;
-use super::tag::TagPlaces;
+use super::tag::{DIGEST_BYTES, TAG_BYTES, TagPlaces};
 use crate::Result;
 use crate::budget::{Budget, LeasedVec, SecretKey, aes};
-
-/// Bytes of an authentication tag.
-pub(super) const TAG_BYTES: usize = 16;
 /// Bytes of a write's number.
 const NUMBER_BYTES: usize = 8;
 

@@ -21,10 +21,12 @@
 //! | points of BLS12-381 | 3 of 384 | 256 |
 //! | bytes | 0 | none: digests in memory |
 
-use super::frames::DIGEST_BYTES;
-use super::seal::TAG_BYTES;
 use super::{Element, SpareBits};
 
+/// Bytes of one digest.
+pub(crate) const DIGEST_BYTES: usize = 32;
+/// Bytes of an authentication tag.
+pub(super) const TAG_BYTES: usize = 16;
 /// Bits of the shortest tag: nothing but chance finds a frame that fits one, once in 2^128.
 const TAG_BITS_MIN: usize = 128;
 

@@ -18,7 +18,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::Workspace;
 use crate::Error;
 use crate::Result;
-use crate::accelerator::Asker;
+use crate::accelerator::TaskAccelerator;
 use crate::budget::{Account, Minimum, Opening, Turn};
 use spillproof_kernels::parallel::Parallel;
 
@@ -162,11 +162,11 @@ impl Workspace {
             return work();
         };
         let holds_turn = self.holds_turn();
-        let (account, asker) = (self.budget.entered(), Asker::of_this_thread());
+        let (account, task_accelerator) = (self.budget.entered(), TaskAccelerator::of_this_thread());
         off_other_pools(&mut || {
             let _turn = (!holds_turn).then(|| self.begin_turn(account));
             pool.install(|| {
-                let _asking = asker.as_ref().map(Asker::enter);
+                let _task_accelerator = task_accelerator.as_ref().map(TaskAccelerator::enter);
                 work();
             });
         });

@@ -122,7 +122,7 @@ struct State {
     steps: Vec<StepRecord>,
     disk_bytes: u64,
     disk_peak_bytes: u64,
-    /// Of each phase that was begun: what files took then, and the most that they took until its end.
+    /// Per phase: disk bytes at its start, and the peak until its end.
     disk_of_phases: Vec<(Phase, u64, u64)>,
     /// What is held when a phase begins, as far as earlier phases of the dry run hold less.
     held: Option<Lease>,

@@ -188,8 +188,8 @@ impl Step {
     }
 }
 
-/// Runs a task dry before it begins, in each of the ways that it may go: columns that may be in memory or on disk will leave as much free as
-/// makes the runs quickest; the more they leave, the more of them are on disk. Columns that are read once or twice may have a larger reserve
+/// Runs a task dry before it begins, in each of the ways that it may go, and chooses the reserve with the shortest estimated time: the bytes
+/// that columns in memory leave free. A larger reserve puts more columns on disk. Columns that are read once or twice may have a larger one
 /// than other columns. A budget in which the cuts of one stage leave too little for another is used in part. Columns that earlier tasks left in
 /// memory are moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///

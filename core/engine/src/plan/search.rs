@@ -36,8 +36,8 @@ pub(super) struct Found {
     pub unused_bytes: u64,
 }
 
-/// Dry runs in as much of `limit_bytes` as they all end well in, where so much is held when a phase begins. What a stage leases grows
-/// with the budget, in steps, and may at a step leave less for another stage than a smaller budget does.
+/// The largest part of `limit_bytes` in which every dry run succeeds, given the bytes already held when a phase begins. A stage leases more
+/// from a larger budget, in steps; so a larger budget may leave less for another stage than a smaller one.
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of the runs.

@@ -6,7 +6,7 @@
 //! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free. A
 //! partial file is locked before it has a name. What is no file under the target's name (a symbolic link, a device) is refused.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Publish {
             return Err(Invalid::NotAFile { path: shown, kind }.into());
         }
         let prefix = format!(".{}.spillproof-partial", name.to_string_lossy());
-        sweep(&dir, &prefix);
+        scratch::sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
         let mode = Mode::from_raw_mode(0o666);
         let in_place =
@@ -195,30 +195,4 @@ fn create_partial(
         }
     }
     Err(Errno::AGAIN)
-}
-
-/// Removes what crashes have left of files `PREFIX-PID-N`. What cannot be removed is no obstacle.
-pub(super) fn sweep(dir: &Path, prefix: &str) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_partial = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(prefix))
-            .and_then(|rest| rest.strip_prefix('-'))
-            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'));
-        if !is_partial {
-            continue;
-        }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let Ok(fd) = rustix::fs::open(entry.path(), flags, Mode::empty()) else {
-            continue;
-        };
-        if flock(fd.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok() && unlink(entry.path()).is_ok()
-        {
-            tracing::info!(file = %entry.path().display(), "removed a file that a crash had left");
-        }
-    }
 }

@@ -5,18 +5,18 @@
 //!
 //! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and is empty.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, ftruncate, unlink};
 use rustix::io::Errno;
 
 use super::file::File;
 use super::handle::{self, Access, Room};
 use super::recycler::Extent;
-use super::{FaultPlan, Storage, publish};
+use super::{FaultPlan, Storage};
 use crate::error::{Error, Result};
 
 /// Of names that files have for a moment, where the file system has no files without one.
@@ -39,7 +39,7 @@ impl ScratchDir {
         };
         make_folders(path, faults, &mut dir.made)?;
         // Where files have a name for a moment, a crash may have come in that moment.
-        publish::sweep(path, PREFIX);
+        sweep(path, PREFIX);
         Ok(dir)
     }
 
@@ -110,8 +110,8 @@ impl ScratchDir {
         }
         let (fd, path) = named(&self.path, PREFIX, mode, faults).map_err(failed)?;
         faults
-            .run(|| rustix::fs::unlink(&path))
-            .or_else(|errno| match rustix::fs::unlink(&path) {
+            .run(|| unlink(&path))
+            .or_else(|errno| match unlink(&path) {
                 // Gone: the sweep of another process took the name away.
                 Ok(()) | Err(Errno::NOENT) => Ok(()),
                 Err(_) => Err(errno),
@@ -205,4 +205,30 @@ pub(super) fn fresh_name(dir: &Path, prefix: &str) -> PathBuf {
         std::process::id(),
         rand::random::<u64>()
     ))
+}
+
+/// Removes what crashes have left of files `PREFIX-PID-N`. What cannot be removed is no obstacle.
+pub(super) fn sweep(dir: &Path, prefix: &str) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_partial = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(prefix))
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'));
+        if !is_partial {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let Ok(fd) = rustix::fs::open(entry.path(), flags, Mode::empty()) else {
+            continue;
+        };
+        if flock(fd.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok() && unlink(entry.path()).is_ok()
+        {
+            tracing::info!(file = %entry.path().display(), "removed a file that a crash had left");
+        }
+    }
 }

@@ -321,7 +321,7 @@ struct Buffers<P: Curve> {
     scalars: LeasedVec<P::ScalarField>,
 }
 
-/// A place for each of every so many chunks.
+/// Buffers for chunks i, i + slots, i + 2 slots, ...
 struct Slot<'a, P: Curve>
 where
     P::ScalarField: Element,

@@ -20,7 +20,7 @@ mod exit;
 mod page;
 mod settings;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -37,7 +37,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::curve::Curve;
-use crate::progress::Progress;
+use crate::progress::{Progress, say};
 use crate::{Begun, Recorder, Report, html, is_tmpfs, machine, steps, table};
 
 pub use exit::asked;
@@ -67,11 +67,6 @@ static HAS_SET_SUBSCRIBER: AtomicBool = AtomicBool::new(false);
 
 fn state() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A line on standard error. A closed one is no error.
-pub(crate) fn say(line: impl std::fmt::Display) {
-    let _closed = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The program reports by itself: from now on, variables ask for nothing here.

@@ -53,7 +53,7 @@ pub(crate) trait Sink<C: PrimeCurveAffine> {
 /// A basis that the engine made.
 pub(crate) type Shared<C> = Arc<dyn Stored<C>>;
 
-/// PointsInFlight for points on their way, until it is dropped.
+/// A lease for points in flight.
 pub(crate) struct PointsInFlight {
     /// How many.
     pub(crate) points: usize,
@@ -64,7 +64,7 @@ pub(crate) struct PointsInFlight {
 pub(crate) trait Store<C: PrimeCurveAffine> {
     /// A new column of `len` points.
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<C>>>;
-    /// PointsInFlight for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
+    /// A lease for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
     fn points_in_flight(
         &self,
         len: usize,

@@ -1,7 +1,7 @@
 //! The two passes of a transform that is larger than its tile, and the three of two transforms, one after the other: see [`super`].
 
 use super::combine::{Combine, combine_tiles};
-use super::panels::Panels;
+use super::panels::{PanelShape, Panels};
 use super::plan::{BANDS_BEHIND, Slices, between_frame_bytes, log_band, run_frame_bytes};
 use super::{TILE, Tiles};
 use crate::Result;
@@ -30,6 +30,15 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
     /// n1 and n2.
     pub(super) fn lengths(&self) -> [u64; 2] {
         self.log_lengths.map(|log_length| 1 << log_length)
+    }
+
+    fn panel_shape(&self, slices: &Slices) -> PanelShape {
+        let lengths = self.lengths();
+        PanelShape {
+            lengths,
+            width: self.columns1(),
+            slice_rows: lengths[0] / slices.count,
+        }
     }
 
     /// Columns of a panel of pass 1.
@@ -131,7 +140,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
             return self.rehearse_first_pass(input);
         }
         let [slices, _] = self.slices();
-        let mut panels = Panels::new(self, input, self.lengths()[0] / slices.count, slices.ahead)?;
+        let mut panels = Panels::new(self.panel_shape(&slices), T::ZERO, input, slices.ahead)?;
         let twiddles = self.twiddles(0)?;
         self.to_blocks(
             input.workspace(),
@@ -142,7 +151,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
 
     fn rehearse_first_pass(&self, input: &Column<T::Element>) -> Result<Column<T::Element>> {
         let [slices, _] = self.slices();
-        let (read_bytes, all_bytes) = Panels::bytes(self, input, &slices);
+        let (read_bytes, all_bytes) = Panels::bytes(self.panel_shape(&slices), input);
         let raw_bytes = read_bytes.next_multiple_of(PAGE_BYTES as u64) * slices.ahead as u64;
         let between = self.rehearse_to_blocks(input.workspace(), raw_bytes, self.log_lengths[0])?;
         input.count_read_bytes(all_bytes);

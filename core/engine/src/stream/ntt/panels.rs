@@ -1,11 +1,18 @@
 //! The panels of a transform's first pass.
 
-use super::Tiles;
-use super::four_step::FourStep;
-use super::plan::Slices;
 use crate::Result;
 use crate::column::{Column, Element, Reader, Region};
-use spillproof_kernels::field::KernelField;
+
+/// The matrix of a first pass.
+#[derive(Clone, Copy)]
+pub(super) struct PanelShape {
+    /// Rows and columns of the matrix.
+    pub lengths: [u64; 2],
+    /// Columns of a panel.
+    pub width: u64,
+    /// Rows of a slice.
+    pub slice_rows: u64,
+}
 
 /// The panels of pass 1, slice by slice: what the input is too short for is zero.
 pub(super) struct Panels<'a, E> {
@@ -19,13 +26,13 @@ pub(super) struct Panels<'a, E> {
 }
 
 impl<'a, E: Element> Panels<'a, E> {
-    pub(super) fn new<F: KernelField, T: Tiles<F, Element = E>>(
-        shape: &FourStep<'_, F, T>,
-        input: &'a Column<E>,
-        slice_rows: u64,
-        ahead: usize,
-    ) -> Result<Self> {
-        let ([n1, n2], width) = (shape.lengths(), shape.columns1());
+    /// `zero` stands where the input has no element; `ahead` regions are read ahead.
+    pub(super) fn new(shape: PanelShape, zero: E, input: &'a Column<E>, ahead: usize) -> Result<Self> {
+        let PanelShape {
+            lengths: [n1, n2],
+            width,
+            slice_rows,
+        } = shape;
         let slices = n1 / slice_rows;
         // Rows that the input has whole.
         let rows = input.len() / n2;
@@ -45,7 +52,7 @@ impl<'a, E: Element> Panels<'a, E> {
                 })
         });
         Ok(Self {
-            zero: T::ZERO,
+            zero,
             input,
             reader: input.reader(regions, ahead)?,
             row_len: n2,
@@ -62,13 +69,13 @@ impl<'a, E: Element> Panels<'a, E> {
     }
 
     /// Bytes of the frames of the largest read, and of all reads, of an input of full length.
-    pub(super) fn bytes<F: KernelField, T: Tiles<F, Element = E>>(
-        shape: &FourStep<'_, F, T>,
-        input: &Column<E>,
-        slices: &Slices,
-    ) -> (u64, u64) {
-        let ([n1, n2], width) = (shape.lengths(), shape.columns1());
-        let (frame, slice_rows) = (input.frame_elements(), n1 / slices.count);
+    pub(super) fn bytes(shape: PanelShape, input: &Column<E>) -> (u64, u64) {
+        let PanelShape {
+            lengths: [n1, n2],
+            width,
+            slice_rows,
+        } = shape;
+        let frame = input.frame_elements();
         let per_read = Self::rows_per_read(slice_rows * width, width, input);
         let frames = |rows: u64| match width < n2 && n2 >= frame {
             true => rows * (width / frame).max(1),
@@ -79,7 +86,7 @@ impl<'a, E: Element> Panels<'a, E> {
         let frame_bytes = input.transfer_bytes(1);
         (
             frames(per_read) * frame_bytes,
-            slice * slices.count * (n2 / width) * frame_bytes,
+            slice * (n1 / slice_rows) * (n2 / width) * frame_bytes,
         )
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::coset::Matrix;
+use super::matrix::Matrix;
 use super::side_by_side::{Stopped, side_by_side};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;

@@ -21,6 +21,7 @@
 mod coset;
 mod domain;
 mod lanes;
+mod matrix;
 mod offload;
 mod plan;
 mod shape;
@@ -32,7 +33,7 @@ pub use domain::{CosetDomain, Source};
 pub use plan::QuotientPlan;
 pub use shape::QuotientShape;
 
-use self::coset::{Matrix, inverse};
+use self::matrix::{Matrix, inverse};
 use self::tile::Coset;
 use self::walk::{Input, Walks};
 use super::program::Program;

@@ -9,8 +9,8 @@ use std::any::Any;
 
 use ark_bn254::Fr;
 
-use super::coset::Matrix;
 use super::domain::Source;
+use super::matrix::Matrix;
 use crate::stages::program::Program;
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::{

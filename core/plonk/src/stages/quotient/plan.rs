@@ -28,7 +28,7 @@
 
 use std::sync::Arc;
 
-use super::shape::QuotientShape;
+use super::shape::{QuotientShape, SCALAR_BYTES};
 use crate::stages::evaluate::register_scalars;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
@@ -37,14 +37,13 @@ use spillproof_engine::column::{Placement, SCRATCH_FRAME_BYTES, digests_beside, 
 use spillproof_engine::dry::{Job, Work};
 use spillproof_engine::stream::linear_combinations_bytes;
 
-pub(super) const SCALAR_BYTES: u64 = 32;
 /// log2 of the scalars in the smallest frame: of the shortest run that is written.
 const LOG_RUN_MIN: u32 = 7;
-/// Bytes of a panel from where on it is not made larger.
+/// Largest panel in bytes.
 const PANEL_BYTES_MAX: u64 = 16 << 20;
-/// The same of the panels of all columns that are in flight.
+/// Largest sum of the panels of all columns in flight.
 const PANELS_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of a column's part of a tile from where on it is not made larger.
+/// Largest part of a tile that belongs to one column, in bytes.
 const TILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of a band, in which a panel is written.
@@ -64,12 +63,12 @@ const STEP_BYTES: u64 = 128 << 10;
 /// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
 /// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in no lease.
 const RESERVED_SHARE: u64 = 16;
-/// What a lane or a walk alone waits for, while few threads are busy, costs as much as so many times its bytes more would: they are read,
-/// checked, decoded, encoded, hashed and written.
+/// Weight of the serial part of a lane or a walk, in extra passes over its bytes: few threads are busy while they are read, checked,
+/// decoded, encoded, hashed and written.
 const ALONE_PASSES: u64 = 6;
 /// Rows that are transformed side by side: with fewer, some lanes of vectors do nothing.
 const ROWS_SIDE_BY_SIDE: u64 = 8;
-/// Buffers that a draft has at most: what is behind.
+/// Most buffers of a draft that are being written.
 const WRITE_BUFFERS: u64 = 2;
 /// The same of the writer that an accelerator's rows go to.
 const TIER_WRITE_BUFFERS: u64 = 3;
@@ -97,7 +96,7 @@ pub struct QuotientPlan {
     log_walks: u32,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
-    /// So many columns that were taken to a coset are in memory, the first ones: as many as there is room for.
+    /// Number of coset columns kept in memory (the first ones): as many as there is room for.
     in_memory: u64,
     /// Where all else that lies between the passes is put.
     pub(super) scratch: Placement,

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::domain::{CosetDomain, Source};
-use super::plan::SCALAR_BYTES;
 use crate::stages::program::Program;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Placement, SCRATCH_FRAME_BYTES, SpareBits};
 use spillproof_kernels::field::KernelField;
+
+pub(super) const SCALAR_BYTES: u64 = 32;
 
 /// What a plan has to know of a quotient.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::coset::Matrix;
+use super::matrix::Matrix;
 use super::shape::halo;
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::RowSource;

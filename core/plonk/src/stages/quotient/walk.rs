@@ -4,7 +4,7 @@
 //! end of each tile. The rows around a stretch that rotations reach are read and transformed by it, too. All that the walks hold is there
 //! before the first one starts.
 
-use super::coset::Matrix;
+use super::matrix::Matrix;
 use super::side_by_side::{Stopped, side_by_side};
 use super::tile::{Coset, Window, slide_all};
 use crate::stages::evaluate::register_scalars;

@@ -1,8 +1,8 @@
 //! A session's accelerator, and the count of its jobs for each task.
 //!
-//! What an accelerator did is believed until something that can be checked came of it. So a task that is going to be verified asks no accelerator but
-//! its own session's, and counts the jobs that were done for it ([`Asker`]); a task that cannot be verified asks none. If a check fails,
-//! the accelerator is [distrusted](Watched::distrust). Not asked is the same as declined.
+//! The results of an accelerator are trusted until a proof that depends on them is verified. So a task whose proof will be verified asks its
+//! own session's accelerator only, and counts the jobs that were done ([`TaskAccelerator`]); a task that cannot be verified asks none. If a
+//! verification fails, the accelerator is [distrusted](CountedAccelerator::distrust). A job that is not offered counts as declined.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::budget::Budget;
 const PAUSED: &str = "offload paused: a running proof cannot verify accelerator results";
 
 thread_local! {
-    static ASKER: RefCell<Option<Asker>> = const { RefCell::new(None) };
+    static OF_THIS_THREAD: RefCell<Option<TaskAccelerator>> = const { RefCell::new(None) };
 }
 
 /// Proofs of this process that no session makes.
@@ -26,25 +26,25 @@ static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// An accelerator whose jobs are counted, and that may be left out.
 #[derive(Debug)]
-pub struct Watched {
+pub struct CountedAccelerator {
     accelerator: Arc<dyn Accelerator>,
     jobs: AtomicU64,
     distrusted: AtomicBool,
 }
 
-/// A task on whose behalf accelerators are asked.
+/// The accelerator that a task may ask, and the number of jobs done for the task.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct TaskAccelerator {
     /// The only one that may be.
-    accelerator: Option<Arc<Watched>>,
+    accelerator: Option<Arc<CountedAccelerator>>,
     jobs: Arc<AtomicU64>,
 }
 
-/// While it lives, stages that this thread begins or works on are the asker's.
+/// While it lives, stages that this thread begins or works on are the task's.
 #[must_use = "the thread's stages belong to no task when this is dropped"]
 #[derive(Debug)]
-pub struct Asking {
-    before: Option<Asker>,
+pub struct TaskAcceleratorGuard {
+    before: Option<TaskAccelerator>,
     /// It is the thread's.
     _not_send: std::marker::PhantomData<*const ()>,
 }
@@ -67,9 +67,9 @@ impl Drop for ProcessorOnly {
     }
 }
 
-impl Asker {
+impl TaskAccelerator {
     /// A task that may ask this accelerator, or none.
-    pub fn new(accelerator: Option<Arc<Watched>>) -> Self {
+    pub fn new(accelerator: Option<Arc<CountedAccelerator>>) -> Self {
         Self {
             accelerator,
             jobs: Arc::default(),
@@ -81,27 +81,27 @@ impl Asker {
         self.jobs.load(Ordering::SeqCst)
     }
 
-    /// Makes the stages that this thread begins the asker's.
-    pub fn enter(&self) -> Asking {
-        Asking {
-            before: ASKER.replace(Some(self.clone())),
+    /// Makes the stages that this thread begins the task's.
+    pub fn enter(&self) -> TaskAcceleratorGuard {
+        TaskAcceleratorGuard {
+            before: OF_THIS_THREAD.replace(Some(self.clone())),
             _not_send: std::marker::PhantomData,
         }
     }
 
     /// The one that this thread has entered.
     pub(crate) fn of_this_thread() -> Option<Self> {
-        ASKER.with_borrow(Clone::clone)
+        OF_THIS_THREAD.with_borrow(Clone::clone)
     }
 }
 
-impl Drop for Asking {
+impl Drop for TaskAcceleratorGuard {
     fn drop(&mut self) {
-        ASKER.set(self.before.take());
+        OF_THIS_THREAD.set(self.before.take());
     }
 }
 
-impl Watched {
+impl CountedAccelerator {
     /// An accelerator that did nothing yet.
     pub fn new(accelerator: Arc<dyn Accelerator>) -> Arc<Self> {
         Arc::new(Self {
@@ -130,9 +130,9 @@ impl Watched {
         if self.is_distrusted() {
             return Ok(Answer::Declined("the accelerator computed wrong before".into()));
         }
-        let asker = Asker::of_this_thread();
-        let may_ask = match &asker {
-            Some(asker) => asker
+        let task_accelerator = TaskAccelerator::of_this_thread();
+        let may_ask = match &task_accelerator {
+            Some(task_accelerator) => task_accelerator
                 .accelerator
                 .as_ref()
                 .is_some_and(|accelerator| std::ptr::eq(&**accelerator, self)),
@@ -144,15 +144,15 @@ impl Watched {
         let answer = ask(&*self.accelerator)?;
         if matches!(answer, Answer::Done(_)) {
             self.jobs.fetch_add(1, Ordering::SeqCst);
-            if let Some(asker) = asker {
-                asker.jobs.fetch_add(1, Ordering::SeqCst);
+            if let Some(task_accelerator) = task_accelerator {
+                task_accelerator.jobs.fetch_add(1, Ordering::SeqCst);
             }
         }
         Ok(answer)
     }
 }
 
-impl Accelerator for Watched {
+impl Accelerator for CountedAccelerator {
     fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         self.ask(|accelerator| accelerator.sums(job, budget))
     }
