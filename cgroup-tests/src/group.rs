@@ -33,10 +33,12 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group in which no more than `limit_bytes` (whole pages) of memory can be charged, swap included.
+    /// Makes a group in which no more than `limit_bytes` (whole pages) of memory can be charged, swap
+    /// included.
     ///
     /// # Errors
-    /// [`Refusal::Unsupported`] where memory cannot be limited; [`Refusal::NotTaken`] if the limit does not read back.
+    /// [`Refusal::Unsupported`] where memory cannot be limited; [`Refusal::NotTaken`] if the limit does not
+    /// read back.
     pub fn create(limit_bytes: u64) -> Result<Self> {
         Self::new(limit_bytes, false)
     }
@@ -176,7 +178,8 @@ impl Drop for Group {
     }
 }
 
-/// The interface, and the paths in the hierarchy below which a group may be made: our own group's, then the top.
+/// The interface, and the paths in the hierarchy below which a group may be made: our own group's, then the
+/// top.
 pub(crate) fn parents(controller: &str) -> Result<(Version, Vec<PathBuf>)> {
     let hierarchy = auto();
     let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
@@ -194,7 +197,8 @@ pub(crate) fn parents(controller: &str) -> Result<(Version, Vec<PathBuf>)> {
         Version::V2 => own.get(""),
     };
     let own = PathBuf::from(own.map_or("", |own| own.trim_start_matches('/')));
-    // In a container the mount may begin below the top of the tree that /proc/self/cgroup speaks of: the first components are missing.
+    // In a container the mount may begin below the top of the tree that /proc/self/cgroup speaks of: the
+    // first components are missing.
     let names: Vec<_> = own.iter().collect();
     let mounted = (0..=names.len()).map(|missing| names[missing..].iter().collect::<PathBuf>());
     let own = mounted.into_iter().find(|path| mount.join(path).is_dir());

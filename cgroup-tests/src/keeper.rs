@@ -1,7 +1,7 @@
 //! A script that runs after this process, however the process ends.
 //!
-//! A shell in a process group of its own waits for the end of a pipe that only this process holds open, and then runs the script: when
-//! the value is dropped, on a panic, on ctrl-C, and when this process is killed.
+//! A shell in a process group of its own waits for the end of a pipe that only this process holds open, and
+//! then runs the script: when the value is dropped, on a panic, on ctrl-C, and when this process is killed.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

@@ -10,15 +10,16 @@
 //! SlowCores::of(cores)          each thread of a program gets a share of a core, as on a machine with more and slower cores  slow_cores.rs
 //! ```
 //!
-//! `cgroups-rs` makes and removes the group. Every limit is read back from the kernel's own files, and every figure is parsed from them; a
-//! file that cannot be read is an error (the crate swallows errors when limits are set, and answers 0 for figures that it cannot
-//! read). Release 0.5 brings a D-Bus client of forty packages along, so this is release 0.3.
+//! `cgroups-rs` makes and removes the group. Every limit is read back from the kernel's own files, and every
+//! figure is parsed from them; a file that cannot be read is an error (the crate swallows errors when limits
+//! are set, and answers 0 for figures that it cannot read). Release 0.5 brings a D-Bus client of forty
+//! packages along, so this is release 0.3.
 //!
 //! A machine where this cannot be done (no privilege, no memory controller, swap that cannot be limited) is a
 //! [`Refusal::Unsupported`], which tests print as `SKIPPED: ...`.
 //!
-//! **Page cache** is charged to the group that touches a page first. [`cold`] evicts named files, so that a run is charged for the
-//! files that it reads.
+//! **Page cache** is charged to the group that touches a page first. [`cold`] evicts named files, so that a
+//! run is charged for the files that it reads.
 #![warn(missing_docs)]
 
 pub mod cold;

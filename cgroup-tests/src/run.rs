@@ -1,7 +1,7 @@
 //! Running a program inside a group.
 //!
-//! A shell joins the group and then becomes the program (`exec`), so the program's first page is already charged; the pages of the
-//! shell stay charged to our own group.
+//! A shell joins the group and then becomes the program (`exec`), so the program's first page is already
+//! charged; the pages of the shell stay charged to our own group.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -37,10 +37,12 @@ impl Outcome {
 }
 
 impl Group {
-    /// Runs `program` in this group, for at most `timeout`. The environment is inherited, and `environment` is added.
+    /// Runs `program` in this group, for at most `timeout`. The environment is inherited, and `environment`
+    /// is added.
     ///
     /// # Errors
-    /// [`Refusal::Program`] if it cannot be started, [`Refusal::Unreadable`] if the group's figures cannot be read.
+    /// [`Refusal::Program`] if it cannot be started, [`Refusal::Unreadable`] if the group's figures cannot be
+    /// read.
     pub fn run<A: AsRef<OsStr>>(
         &self,
         program: impl AsRef<OsStr>,
@@ -83,8 +85,8 @@ pub struct Ended {
     pub stderr: String,
     /// From start to end.
     pub seconds: f64,
-    /// The highest resident memory (`VmHWM`), read from outside every few milliseconds: the last growth before the end can be missed
-    /// if it lasts less than that.
+    /// The highest resident memory (`VmHWM`), read from outside every few milliseconds: the last growth
+    /// before the end can be missed if it lasts less than that.
     pub peak_bytes: u64,
     /// It ran past its timeout and was stopped.
     pub timed_out: bool,

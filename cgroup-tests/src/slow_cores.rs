@@ -1,9 +1,10 @@
 //! More cores than the machine has, each slower by the same factor.
 //!
-//! On a machine of C cores, every thread of a program gets at most C/N of a core: a control group of its own with a quota of the
-//! processor's time (CFS bandwidth control, cgroup v1). N threads that are all busy then have the machine's C cores together, and a
-//! stretch in which one thread works alone takes N/C times as long as it would. So times by C/N are those of a machine of N cores, but
-//! for caches and memory, which are the machine's own; disks look faster by N/C.
+//! On a machine of C cores, every thread of a program gets at most C/N of a core: a control group of its own
+//! with a quota of the processor's time (CFS bandwidth control, cgroup v1). N threads that are all busy then
+//! have the machine's C cores together, and a stretch in which one thread works alone takes N/C times as long
+//! as it would. So times by C/N are those of a machine of N cores, but for caches and memory, which are the
+//! machine's own; disks look faster by N/C.
 
 use std::collections::HashSet;
 use std::fs;
@@ -34,8 +35,8 @@ impl SlowCores {
     /// `cores` slow cores, which together are those of this machine.
     ///
     /// # Errors
-    /// [`Refusal::NoSlowCores`] where threads cannot be limited: without cgroup v1's controller of the processor, or without the right
-    /// to make groups.
+    /// [`Refusal::NoSlowCores`] where threads cannot be limited: without cgroup v1's controller of the
+    /// processor, or without the right to make groups.
     pub fn of(cores: usize) -> Result<Self> {
         let here = thread::available_parallelism().map_or(1, |cores| cores.get());
         let period_us = QUOTA_US * cores as u64 / here as u64;
@@ -77,8 +78,8 @@ impl SlowCores {
         QUOTA_US as f64 / self.period_us as f64
     }
 
-    /// Limits the threads of this process that are not limited yet. Call it every few milliseconds: new threads run at full speed until
-    /// then.
+    /// Limits the threads of this process that are not limited yet. Call it every few milliseconds: new
+    /// threads run at full speed until then.
     ///
     /// # Errors
     /// [`Refusal::NoSlowCores`] if a thread that still runs cannot be limited.
@@ -141,7 +142,8 @@ impl Drop for SlowCores {
 
 fn remove_groups_in(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        // Files of the group cannot be removed, and a group goes only without threads: what stays is tried again.
+        // Files of the group cannot be removed, and a group goes only without threads: what stays is tried
+        // again.
         let _stays = fs::remove_dir(entry.path());
     }
 }

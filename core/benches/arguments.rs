@@ -1,9 +1,11 @@
-//! The arguments of a proof out of core beside the same in memory, in one run: `cargo bench -p spillproof-benches --bench arguments`.
+//! The arguments of a proof out of core beside the same in memory, in one run:
+//! `cargo bench -p spillproof-benches --bench arguments`.
 //!
-//! 2^20 rows, of four columns, in 64 MiB. Peers: a parallel sort in memory and halo2's way of dealing out the rest of the table; halo2's
-//! union of cycles over vectors. What bounds a permuted lookup is the sort of 2^20 numbers of 32 bytes, twice; what bounds a
-//! product is about six multiplications a row and four a value; what bounds the copies is memory: two arrays of four
-//! bytes a cell, of which a quarter of the budget stays in. Copies from anywhere to anywhere are quick only where both fit.
+//! 2^20 rows, of four columns, in 64 MiB. Peers: a parallel sort in memory and halo2's way of dealing out the
+//! rest of the table; halo2's union of cycles over vectors. What bounds a permuted lookup is the sort of 2^20
+//! numbers of 32 bytes, twice; what bounds a product is about six multiplications a row and four a value;
+//! what bounds the copies is memory: two arrays of four bytes a cell, of which a quarter of the budget stays
+//! in. Copies from anywhere to anywhere are quick only where both fit.
 #![allow(clippy::expect_used)]
 
 use std::time::Instant;

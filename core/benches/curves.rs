@@ -1,7 +1,9 @@
-//! Sums over every curve beside arkworks': `cargo bench -p spillproof-benches --bench curves -- 18` (log2 of the points, 18 if left out).
+//! Sums over every curve beside arkworks': `cargo bench -p spillproof-benches --bench curves -- 18` (log2 of
+//! the points, 18 if left out).
 //!
-//! Runs of both alternate; the table has the medians of five and their ratio. `SPILLPROOF_CPU` forces a backend. Six products of the
-//! coordinates' field an addition are what bounds a sum; arkworks' buckets take ten.
+//! Runs of both alternate; the table has the medians of five and their ratio. `SPILLPROOF_CPU` forces a
+//! backend. Six products of the coordinates' field an addition are what bounds a sum; arkworks' buckets take
+//! ten.
 #![allow(clippy::expect_used)]
 
 use std::time::{Duration, Instant};

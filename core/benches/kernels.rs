@@ -1,8 +1,9 @@
 //! The kernels beside their peers, in one run: `cargo bench -p spillproof-benches --bench kernels`.
 //!
-//! MSM against halo2curves' `msm_best` (assembly) and arkworks' `VariableBaseMSM`, bases in chunks of 2^18; transforms against
-//! halo2curves' `best_fft` and ark-poly; a constraint program against the same gate, row by row, in halo2curves' arithmetic.
-//! What bounds all of them on one core is the Montgomery multiplication: six an addition, one a butterfly.
+//! MSM against halo2curves' `msm_best` (assembly) and arkworks' `VariableBaseMSM`, bases in chunks of 2^18;
+//! transforms against halo2curves' `best_fft` and ark-poly; a constraint program against the same gate, row
+//! by row, in halo2curves' arithmetic. What bounds all of them on one core is the Montgomery multiplication:
+//! six an addition, one a butterfly.
 #![allow(clippy::expect_used)]
 
 use std::hint::black_box;
@@ -151,7 +152,8 @@ fn arithmetic(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The textbook's batched affine additions, 4096 to an inversion; entries are a denominator and the product of those before.
+/// The textbook's batched affine additions, 4096 to an inversion; entries are a denominator and the product
+/// of those before.
 fn peer_additions(
     pairs: &[[u32; 2]],
     buckets: &mut [bn256::G1Affine],
@@ -243,7 +245,8 @@ fn ntt(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A gate of degree 5 over 16 columns, row by row: `q (next_j - s_j^2 s_(j+1)^2 - s_(j+7) - (j + 1) c)`, folded with a challenge.
+/// A gate of degree 5 over 16 columns, row by row: `q (next_j - s_j^2 s_(j+1)^2 - s_(j+7) - (j + 1) c)`,
+/// folded with a challenge.
 fn program(criterion: &mut Criterion) {
     const WIDTH: usize = 16;
     const ROWS: usize = 1 << 13;

@@ -1,5 +1,5 @@
-//! Commits to a polynomial whose coefficients are on disk, opens the commitment at a point, and lets arkworks check the opening.
-//! Arguments: `K [MEMORY]`, for 2^K coefficients and a budget (`64MiB`).
+//! Commits to a polynomial whose coefficients are on disk, opens the commitment at a point, and lets arkworks
+//! check the opening. Arguments: `K [MEMORY]`, for 2^K coefficients and a budget (`64MiB`).
 
 use std::error::Error;
 

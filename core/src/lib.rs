@@ -1,8 +1,9 @@
 //! A proving engine for circuits larger than the machine.
 //!
-//! The user sets a number of bytes; everything larger lives on disk and streams through leased buffers; results are, bit
-//! for bit, those of the in-memory libraries. In: an iterator of arkworks' scalars, an SRS on disk. Out: commitments, openings, transforms.
-//! Proofs are made by the drop-ins for halo2 and by the binary; what all of them stand on is in [`engine`] and [`commit`].
+//! The user sets a number of bytes; everything larger lives on disk and streams through leased buffers;
+//! results are, bit for bit, those of the in-memory libraries. In: an iterator of arkworks' scalars, an SRS
+//! on disk. Out: commitments, openings, transforms. Proofs are made by the drop-ins for halo2 and by the
+//! binary; what all of them stand on is in [`engine`] and [`commit`].
 //!
 //! ```no_run
 //! use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};

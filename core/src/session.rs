@@ -31,7 +31,8 @@ pub struct SessionBuilder(spillproof_engine::SessionBuilder);
 pub struct Srs(spillproof_commit::Srs);
 
 impl Session {
-    /// A session with the default settings: the budget `auto`, the folder of temporary files, a thread for each core.
+    /// A session with the default settings: the budget `auto`, the folder of temporary files, a thread for
+    /// each core.
     pub fn builder() -> SessionBuilder {
         SessionBuilder(spillproof_engine::Session::builder())
     }
@@ -54,8 +55,8 @@ impl Session {
 }
 
 impl SessionBuilder {
-    /// The budget: a [`ByteSize`](crate::ByteSize), or text such as `2GiB`, `512M`, `auto`. Text that is no size is an error of
-    /// [`Self::build`].
+    /// The budget: a [`ByteSize`](crate::ByteSize), or text such as `2GiB`, `512M`, `auto`. Text that is no
+    /// size is an error of [`Self::build`].
     pub fn memory(self, memory: impl IntoByteSize) -> Self {
         Self(self.0.memory(memory))
     }

@@ -1,5 +1,5 @@
-//! Scalars on disk, with arkworks' types at both ends. Each method is one call of a stage. Memory: that of the stage, within the session's
-//! budget; a chunk of [`Vector::chunks`] carries its lease.
+//! Scalars on disk, with arkworks' types at both ends. Each method is one call of a stage. Memory: that of
+//! the stage, within the session's budget; a chunk of [`Vector::chunks`] carries its lease.
 
 use ark_ff::AdditiveGroup;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
@@ -59,7 +59,8 @@ impl Vector {
         &self.0
     }
 
-    /// Coefficients to values on `domain`, a subgroup or a coset of it. A shorter vector counts as padded with zeros.
+    /// Coefficients to values on `domain`, a subgroup or a coset of it. A shorter vector counts as padded
+    /// with zeros.
     ///
     /// # Errors
     /// [`Invalid::TooLong`] for a vector longer than the domain; those of [`ntt()`].
@@ -108,7 +109,8 @@ impl Vector {
     /// All scalars in order, a chunk at a time, the next ones on their way.
     ///
     /// # Errors
-    /// [`OverBudget`](crate::Error::OverBudget). Each chunk is an error where its frames are damaged, or cannot be read.
+    /// [`OverBudget`](crate::Error::OverBudget). Each chunk is an error where its frames are damaged, or
+    /// cannot be read.
     pub fn chunks(&self) -> Result<Chunks> {
         let chunk = self.0.sequential_chunk();
         Ok(Chunks {

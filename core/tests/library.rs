@@ -1,4 +1,5 @@
-//! The library's front page: vectors, commitments, openings and transforms by their shortest names are arkworks' values.
+//! The library's front page: vectors, commitments, openings and transforms by their shortest names are
+//! arkworks' values.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

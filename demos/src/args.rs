@@ -34,7 +34,8 @@ use crate::peers::Peer;
 use spillproof_circuits::zcash::params::Pasta;
 use spillproof_circuits::{Kind, System};
 
-/// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
+/// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the
+/// rest lives on disk.
 #[derive(Debug, Parser)]
 #[command(name = "spillproof", version, arg_required_else_help = false)]
 pub struct Arguments {
@@ -125,8 +126,8 @@ pub enum Command {
 /// Make, convert and check structured reference strings on disk.
 #[derive(Debug, Subcommand)]
 pub enum Srs {
-    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs. With --system zcash: compute the parameters of
-    /// halo2_proofs, which need no secret.
+    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs. With --system zcash:
+    /// compute the parameters of halo2_proofs, which need no secret.
     Gen {
         /// The SRS is for 2^k rows.
         #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=28))]
@@ -141,7 +142,8 @@ pub enum Srs {
         #[arg(short, long)]
         out: PathBuf,
     },
-    /// Read a file of halo2: ParamsKZG, or with --system zcash Params. Every point is checked, and the parts are checked against each other.
+    /// Read a file of halo2: ParamsKZG, or with --system zcash Params. Every point is checked, and the parts
+    /// are checked against each other.
     Import {
         /// The file of parameters.
         file: PathBuf,
@@ -166,7 +168,8 @@ pub enum Srs {
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Compute the Lagrange points of an SRS from its monomial points, out of core, and write an SRS with both.
+    /// Compute the Lagrange points of an SRS from its monomial points, out of core, and write an SRS with
+    /// both.
     Lagrange {
         /// An SRS, or a ParamsKZG file, of which only monomial points are read.
         file: PathBuf,
@@ -180,8 +183,8 @@ pub enum Srs {
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Check every frame of a file against its digest, and the parts of an SRS against each other. The points of zcash's parameters are computed
-    /// again and compared.
+    /// Check every frame of a file against its digest, and the parts of an SRS against each other. The points
+    /// of zcash's parameters are computed again and compared.
     Verify {
         /// The file.
         file: PathBuf,
@@ -249,19 +252,19 @@ pub struct Msm {
 /// GPUs for a session.
 #[derive(Debug, Clone, Args)]
 pub struct Gpu {
-    /// Which GPUs take part: auto (the first one, if there is one), off, all, or their numbers. A job that a GPU declines or fails is
-    /// done by another one or by the processor.
+    /// Which GPUs take part: auto (the first one, if there is one), off, all, or their numbers. A job that a
+    /// GPU declines or fails is done by another one or by the processor.
     #[arg(long, value_name = "auto|off|all|N,N", default_value_t = Choice::Off)]
     pub gpu: Choice,
     /// The budget of each GPU's memory; auto is its free memory.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     pub vram: ByteSize,
-    /// The budget of page-locked memory, through which data goes to the GPUs and back. It is part of --memory and kept from job to
-    /// job; each GPU has an equal part. auto is 80MiB for each.
+    /// The budget of page-locked memory, through which data goes to the GPUs and back. It is part of --memory
+    /// and kept from job to job; each GPU has an equal part. auto is 80MiB for each.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     pub pinned: ByteSize,
-    /// Make page-locked memory on the way to the GPUs write-combined: a little faster to copy from, but disk reads cannot go
-    /// straight into it.
+    /// Make page-locked memory on the way to the GPUs write-combined: a little faster to copy from, but disk
+    /// reads cannot go straight into it.
     #[arg(long)]
     pub write_combined: bool,
 }
@@ -272,8 +275,8 @@ pub struct ProofOn {
     /// Which GPUs.
     #[command(flatten)]
     pub gpu: Gpu,
-    /// Which jobs GPUs get: measured (those that they do faster than the processor, as measured at the first sum and transform), or
-    /// always (all that they can do, however small).
+    /// Which jobs GPUs get: measured (those that they do faster than the processor, as measured at the first
+    /// sum and transform), or always (all that they can do, however small).
     #[arg(long, value_enum, default_value_t = OffloadName::Measured)]
     pub offload: OffloadName,
 }
@@ -284,7 +287,8 @@ pub struct Plan {
     /// The circuit.
     #[command(flatten)]
     pub built_in: BuiltIn,
-    /// The proving key of a program's own circuit, or of `spillproof keygen`: the plan is of a proof with it, whose witness is in a file.
+    /// The proving key of a program's own circuit, or of `spillproof keygen`: the plan is of a proof with it,
+    /// whose witness is in a file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["k", "circuit", "system"])]
     pub key: Option<PathBuf>,
     /// Print also which jobs GPUs would do, and how; their rates are measured for that.
@@ -304,7 +308,8 @@ pub struct Commit {
     /// The file holds values on the domain, not coefficients.
     #[arg(long, conflicts_with = "open_at")]
     pub lagrange: bool,
-    /// Open the commitment at this point: a decimal number, or 0x and hexadecimal digits, below the modulus; 64 digits are hexadecimal.
+    /// Open the commitment at this point: a decimal number, or 0x and hexadecimal digits, below the modulus;
+    /// 64 digits are hexadecimal.
     #[arg(long, value_name = "POINT")]
     pub open_at: Option<String>,
     /// Write commitment and opening into this file, as JSON, for `open verify`; `-` is standard output.
@@ -370,7 +375,8 @@ pub struct Demo {
 /// Demos.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Which {
-    /// The same work twice under a hard memory limit of the kernel: in memory it is killed, from disk it finishes.
+    /// The same work twice under a hard memory limit of the kernel: in memory it is killed, from disk it
+    /// finishes.
     Oom(Oom),
 }
 
@@ -381,13 +387,15 @@ pub struct Oom {
     /// An MSM of 2^N points; the limit is --memory and 32 MiB for what no budget holds.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
     pub log_n: u32,
-    /// Keys and a proof of this circuit; --limit (or --memory) is the limit on the whole process, 128MiB unless said.
+    /// Keys and a proof of this circuit; --limit (or --memory) is the limit on the whole process, 128MiB
+    /// unless said.
     #[arg(long, value_enum, conflicts_with = "log_n")]
     pub circuit: Option<Kind>,
     /// The proof system of the circuit.
     #[arg(long, value_enum, requires = "circuit", default_value_t = System::Axiom)]
     pub system: System,
-    /// A Groth16 proof over the files of a built-in circuit; --limit (or --memory) is the limit on the whole process.
+    /// A Groth16 proof over the files of a built-in circuit; --limit (or --memory) is the limit on the whole
+    /// process.
     #[arg(long, conflicts_with_all = ["log_n", "circuit"])]
     pub groth16: bool,
     /// 2^k rows of the circuit.

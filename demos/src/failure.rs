@@ -178,7 +178,8 @@ impl Failure {
         Some(format!("{option} {size} or more"))
     }
 
-    /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out. Then the flag that helps.
+    /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out. Then
+    /// the flag that helps.
     pub fn explain(&self) -> String {
         let mut lines = vec![format!("error: {self}")];
         let mut cause = self.source();

@@ -1,10 +1,13 @@
-//! Points and scalars by the million, from a seed, in any order and any number of threads, with constant memory.
+//! Points and scalars by the million, from a seed, in any order and any number of threads, with constant
+//! memory.
 //!
-//! Points: `P_(l * m + j) = A_j + B_l`, with `m =` [`POINTS_PER_ROW`]; `A_j` and `B_l` are multiples of the generator by hashes of the
-//! seed. Each point costs one mixed addition, and an MSM takes as long over them as over random points. The seed gives
-//! their discrete logarithms: they are for measuring, not for commitments.
+//! Points: `P_(l * m + j) = A_j + B_l`, with `m =` [`POINTS_PER_ROW`]; `A_j` and `B_l` are multiples of the
+//! generator by hashes of the seed. Each point costs one mixed addition, and an MSM takes as long over them
+//! as over random points. The seed gives their discrete logarithms: they are for measuring, not for
+//! commitments.
 //!
-//! Scalars: hashes below the modulus, taken as Montgomery limbs, so that every library has the same scalar from the same 32 bytes.
+//! Scalars: hashes below the modulus, taken as Montgomery limbs, so that every library has the same scalar
+//! from the same 32 bytes.
 
 use ark_bn254::{Fr, G1Affine, G1Projective};
 use ark_ec::{CurveGroup, PrimeGroup};

@@ -1,10 +1,13 @@
 //! The commands of the `spillproof` binary, and what the benchmark shares with them.
 //!
-//! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a result.
+//! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a
+//!   result.
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
-//! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that a command writes.
+//! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that
+//!   a command writes.
 //! - [`signals`]: what the program does before a signal ends it.
-//! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
+//! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]:
+//!   errors as a user sees them, and exit codes.
 
 #![warn(missing_docs)]
 
@@ -37,13 +40,15 @@ use spillproof_engine::budget::CountingAlloc;
 #[global_allocator]
 static ALLOCATOR: CountingAlloc = CountingAlloc;
 
-/// Where the limit on stacks is below this, the program runs on a stack of its own: the command line alone takes some tens of KiB.
+/// Where the limit on stacks is below this, the program runs on a stack of its own: the command line alone
+/// takes some tens of KiB.
 const STACK_BYTES_MIN: u64 = 1 << 20;
 /// As long as stacks usually are.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line; a panic,
-/// which is a bug, is 101. The process leaves no core dump, unless `SPILLPROOF_CORE_DUMPS=1` asks for one.
+/// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for
+/// a wrong command line; a panic, which is a bug, is 101. The process leaves no core dump, unless
+/// `SPILLPROOF_CORE_DUMPS=1` asks for one.
 pub fn start(work: impl FnOnce() -> run::Result<()> + Send) -> ExitCode {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Stack);
     if limit.current.is_none_or(|bytes| bytes >= STACK_BYTES_MIN) {
@@ -98,7 +103,8 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     }
 }
 
-/// Does `work`. A panic whose payload is an error of the engine, where halo2's signatures have no place for one, is that error.
+/// Does `work`. A panic whose payload is an error of the engine, where halo2's signatures have no place for
+/// one, is that error.
 fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

@@ -1,4 +1,5 @@
-//! The log on standard error, and the level that it has: that of the variable `SPILLPROOF_LOG`, until the command line says another one.
+//! The log on standard error, and the level that it has: that of the variable `SPILLPROOF_LOG`, until the
+//! command line says another one.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! Files that a command writes: found to be writable before its work, and under their names when they are whole.
+//! Files that a command writes: found to be writable before its work, and under their names when they are
+//! whole.
 
 use std::fs;
 use std::io::{self, Write};
@@ -30,7 +31,8 @@ enum To {
 pub const STANDARD: &str = "-";
 
 impl Output {
-    /// For the file `path`, or for the one that a symbolic link of this name leads to; [`STANDARD`] is standard output.
+    /// For the file `path`, or for the one that a symbolic link of this name leads to; [`STANDARD`] is
+    /// standard output.
     ///
     /// # Errors
     /// [`Failure::File`] where no file can be made, [`Failure::Engine`] for a folder.

@@ -105,7 +105,8 @@ impl Run {
         Ok(Arc::new(session))
     }
 
-    /// The budget that was asked for; with a limit alone, it is the limit's, whatever the command's default is.
+    /// The budget that was asked for; with a limit alone, it is the limit's, whatever the command's default
+    /// is.
     fn budget(&self, default: ByteSize) -> ByteSize {
         match (self.global.memory, self.global.limit) {
             (Some(memory), _) => memory,
@@ -187,7 +188,8 @@ pub fn leave_stdout_to_output() {
     STDOUT_IS_FILE.store(true, Ordering::Relaxed);
 }
 
-/// A line on standard output. A closed pipe (`| head`) is not an error; others end the run with one ([`written`]), after its work.
+/// A line on standard output. A closed pipe (`| head`) is not an error; others end the run with one
+/// ([`written`]), after its work.
 pub fn put(line: impl std::fmt::Display) {
     if STDOUT_IS_FILE.load(Ordering::Relaxed) {
         // As for other lines on standard error, a closed one is no error.

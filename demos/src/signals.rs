@@ -1,6 +1,6 @@
-//! Signals from outside. SIGINT and SIGTERM end the program as they would anyway, after folders that it made for scratch files are
-//! removed; the files themselves have no names, and go with the process. SIGXFSZ (a file at the limit of its size) does nothing: the write
-//! that met the limit fails, and that error is told.
+//! Signals from outside. SIGINT and SIGTERM end the program as they would anyway, after folders that it made
+//! for scratch files are removed; the files themselves have no names, and go with the process. SIGXFSZ (a
+//! file at the limit of its size) does nothing: the write that met the limit fails, and that error is told.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -50,7 +50,8 @@ pub fn watch() {
     }
 }
 
-/// Whether the process was started so that a signal does nothing, as shells start what runs in the background.
+/// Whether the process was started so that a signal does nothing, as shells start what runs in the
+/// background.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

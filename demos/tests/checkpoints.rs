@@ -1,5 +1,5 @@
-//! Proofs that are killed and go on from their checkpoints: after each round, and at any moment. What comes out is the very same proof, and
-//! nothing is left but the list of used checkpoints.
+//! Proofs that are killed and go on from their checkpoints: after each round, and at any moment. What comes
+//! out is the very same proof, and nothing is left but the list of used checkpoints.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -96,8 +96,8 @@ fn ends_with(expected: &[u8], circuit: &str, dir: &Path, label: &str) {
     assert_eq!(scratch.count(), 0, "{label}: scratch files are left");
 }
 
-/// Each run of a series is killed when the log has grown, the last one ends. By how many notes it has grown by then follows from the machine, so
-/// there are as many series as it takes.
+/// Each run of a series is killed when the log has grown, the last one ends. By how many notes it has grown
+/// by then follows from the machine, so there are as many series as it takes.
 #[test]
 fn a_proof_that_is_killed_after_its_notes_is_the_same() {
     for circuit in ["chain", "lookups"] {

@@ -1,4 +1,5 @@
-//! What other programs expect of a command: exit codes, a quiet and a talkative run, results on standard output, completions, a manual page.
+//! What other programs expect of a command: exit codes, a quiet and a talkative run, results on standard
+//! output, completions, a manual page.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,8 @@ fn done(dir: &Path, line: &str) -> (Vec<u8>, String) {
     (output.stdout, errors)
 }
 
-/// The table of `docs/cli.md`, but for 101: no command line is known that panics, and 130, which `failures.rs` has as the signal that it is.
+/// The table of `docs/cli.md`, but for 101: no command line is known that panics, and 130, which
+/// `failures.rs` has as the signal that it is.
 #[test]
 fn exit_codes() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
-//! Real file systems, in files: with too little room, with enough, and with room that goes while a proof is made. Either the proof is the one
-//! that an empty disk gives, or an error says that there is no room, and nothing is left; with room again, the proof goes on from its
-//! checkpoint.
+//! Real file systems, in files: with too little room, with enough, and with room that goes while a proof is
+//! made. Either the proof is the one that an empty disk gives, or an error says that there is no room, and
+//! nothing is left; with room again, the proof goes on from its checkpoint.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! The command lines of the documents are command lines of the binary, the tour of all commands (`docs/cli.md`) goes through, and the JSON that it
-//! prints is documented.
+//! The command lines of the documents are command lines of the binary, the tour of all commands
+//! (`docs/cli.md`) goes through, and the JSON that it prints is documented.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,8 @@ fn command_lines_of_documents_are_ones() {
     assert!(lines > 50, "{lines}");
 }
 
-/// Blocks of the tour that other tests run, in parts: a new program, a demonstration under a limit of the kernel, a proof of 2^18 rows that is killed, another program.
+/// Blocks of the tour that other tests run, in parts: a new program, a demonstration under a limit of the
+/// kernel, a proof of 2^18 rows that is killed, another program.
 const ELSEWHERE: [&str; 4] = [
     "A program of one's own",
     "Demos",
@@ -128,7 +129,8 @@ fn names(value: &serde_json::Value, into: &mut Vec<String>) {
     }
 }
 
-/// Every field that a command of the tour prints as JSON is in `docs/json.md`, or, of a GPU, in `docs/gpu.md`. The files are the tour's.
+/// Every field that a command of the tour prints as JSON is in `docs/json.md`, or, of a GPU, in
+/// `docs/gpu.md`. The files are the tour's.
 fn json_is_documented(dir: &Path, tour: &str) {
     let read = |name: &str| fs::read_to_string(root().join("docs").join(name)).expect("a document");
     let documents = read("json.md") + &read("gpu.md");

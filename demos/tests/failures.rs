@@ -1,4 +1,5 @@
-//! What a user reads when a run cannot succeed: an error with the file or the number, exit code 1, before any work, and no file is left.
+//! What a user reads when a run cannot succeed: an error with the file or the number, exit code 1, before any
+//! work, and no file is left.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -57,8 +58,8 @@ fn places_that_take_no_files() {
     assert_eq!(left, ["file"]);
 }
 
-/// A parameter file mixed from two ceremonies has only points of the curve. It is refused before the keys are made; in a budget without room for
-/// that check, the proof is, since it does not verify.
+/// A parameter file mixed from two ceremonies has only points of the curve. It is refused before the keys are
+/// made; in a budget without room for that check, the proof is, since it does not verify.
 #[test]
 fn parameters_that_do_not_belong_together() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -149,7 +150,8 @@ fn long_run(dir: &Path, folder: &Path) -> Child {
     command.spawn().expect("the binary runs")
 }
 
-/// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files goes.
+/// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files
+/// goes.
 #[test]
 fn a_signal_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");

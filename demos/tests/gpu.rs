@@ -1,5 +1,5 @@
-//! `spillproof msm --gpu` and `prove --gpu`: the binary under the fake driver, with kernels compiled for the host; and a program over
-//! the drop-in that takes a device by environment variables.
+//! `spillproof msm --gpu` and `prove --gpu`: the binary under the fake driver, with kernels compiled for the
+//! host; and a program over the drop-in that takes a device by environment variables.
 
 use std::process::{Command, Output};
 
@@ -130,7 +130,8 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
     );
 }
 
-/// A commitment's sum goes one way over the bases, that of an opening the other, with scalars that are made meanwhile.
+/// A commitment's sum goes one way over the bases, that of an opening the other, with scalars that are made
+/// meanwhile.
 #[test]
 fn a_device_makes_a_commitment_and_its_opening() {
     let Some(device) = FakeDevice::new() else { return };
@@ -246,7 +247,8 @@ fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -
     let verify_seconds = named(&prover["steps"], "verify").map(|step| step["seconds"].as_f64().unwrap());
     let gpu = &all["result"]["gpu"];
     let jobs = gpu["sums"].as_u64().unwrap_or(0) + gpu["transforms"].as_u64().unwrap_or(0);
-    // By the prover, in a step that says what it takes, and where a device took part once more from the proof's bytes.
+    // By the prover, in a step that says what it takes, and where a device took part once more from the
+    // proof's bytes.
     assert!(verify_seconds.is_some_and(|seconds| seconds > 0.0));
     assert_eq!(
         named(phases, "verify").is_some(),
@@ -261,8 +263,8 @@ fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -
     }
 }
 
-/// What it costs to verify a proof that a device took part in, beside the proof by the processor. The device is lost after a few jobs:
-/// a fake one would take minutes for the others.
+/// What it costs to verify a proof that a device took part in, beside the proof by the processor. The device
+/// is lost after a few jobs: a fake one would take minutes for the others.
 #[test]
 #[ignore = "measures: cargo test -p spillproof-cli --test all verification_costs -- --ignored --nocapture"]
 fn what_the_verification_costs() {
@@ -433,14 +435,16 @@ fn a_device_that_computes_wrong_makes_no_proof() {
     assert!(refused > 0, "a test that cannot fail");
 }
 
-/// A run in which the device skipped its kernel number `launch`: the proof is the expected one, or it is refused and not written.
+/// A run in which the device skipped its kernel number `launch`: the proof is the expected one, or it is
+/// refused and not written.
 fn is_refused(output: &Output, out: &std::path::Path, expected: &[u8], launch: u32) -> bool {
     if output.status.success() {
         assert!(std::fs::read(out).unwrap() == expected, "launch {launch}");
         return false;
     }
     if output.status.code().is_none() {
-        // The next kernel read an index that was never written: on the host that kills the process, a device would return an error.
+        // The next kernel read an index that was never written: on the host that kills the process, a device
+        // would return an error.
         return false;
     }
     let said = String::from_utf8_lossy(&output.stderr);

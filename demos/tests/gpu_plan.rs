@@ -1,5 +1,5 @@
-//! `spillproof plan --gpu`: the planned jobs of each device are compared with the jobs of a proof, under the fake driver with kernels
-//! compiled for the host.
+//! `spillproof plan --gpu`: the planned jobs of each device are compared with the jobs of a proof, under the
+//! fake driver with kernels compiled for the host.
 
 use std::process::{Command, Output};
 

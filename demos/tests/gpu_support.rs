@@ -21,7 +21,8 @@ pub fn without_devices(device: &FakeDevice) -> Command {
     with_devices(device, 0)
 }
 
-/// What a run that went well wrote as JSON: events of steps come first, one a line; the result is the last of all.
+/// What a run that went well wrote as JSON: events of steps come first, one a line; the result is the last of
+/// all.
 pub fn last_value(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).unwrap();

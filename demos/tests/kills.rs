@@ -1,4 +1,5 @@
-//! A run that is killed at any moment leaves no scratch file, no file beside its output, and an output that is whole or not there.
+//! A run that is killed at any moment leaves no scratch file, no file beside its output, and an output that
+//! is whole or not there.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

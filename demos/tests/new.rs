@@ -1,4 +1,5 @@
-//! Programs of one's own: the drop-ins' examples, which run here, and `spillproof new`, which writes them as packages.
+//! Programs of one's own: the drop-ins' examples, which run here, and `spillproof new`, which writes them as
+//! packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,8 @@ fn the_example_of_the_engine_is_accepted_by_arkworks() {
     );
 }
 
-/// The source is the example's, and cargo takes the drop-in of the repository for the package, by the versions of this workspace.
+/// The source is the example's, and cargo takes the drop-in of the repository for the package, by the
+/// versions of this workspace.
 #[test]
 fn new_programs_take_the_drop_in() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Circuits of programs' own: a program over the drop-in saves its key and its witness, and the binary plans, proves and verifies them.
+//! Circuits of programs' own: a program over the drop-in saves its key and its witness, and the binary plans,
+//! proves and verifies them.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,8 @@ fn result_of(dir: &Path, line: &str) -> Value {
     json["result"].take()
 }
 
-/// A program that has a circuit of the kind. It saves `NAME.key` and `NAME.witness`, and gives its own proofs by both openings.
+/// A program that has a circuit of the kind. It saves `NAME.key` and `NAME.witness`, and gives its own proofs
+/// by both openings.
 fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
     let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
     let _current = Arc::new(session.build().expect("a session")).install();
@@ -106,7 +108,8 @@ fn the_binary_makes_the_programs_proof() {
         assert!(String::from_utf8_lossy(&read("run.html")).contains(&format!("the circuit of {name}.key")));
         result_of(dir.path(), &format!("verify {files} secret"));
     }
-    // The last proof is of the second circuit. The first one's key and public inputs, other public inputs, and what is none.
+    // The last proof is of the second circuit. The first one's key and public inputs, other public inputs,
+    // and what is none.
     let json = fs::read_to_string(dir.path().join("ranges.json")).expect("JSON");
     let public: Vec<Vec<String>> = serde_json::from_str(&json).expect("JSON");
     let first = &public[0][0];

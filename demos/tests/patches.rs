@@ -1,5 +1,6 @@
-//! What cargo makes of a patch, and which guard sees it: the claims of halo2-patch/README.md, on packages of a few lines. Two of them have the
-//! names and releases of halo2-axiom and of its drop-in; the registry is a folder.
+//! What cargo makes of a patch, and which guard sees it: the claims of halo2-patch/README.md, on packages of
+//! a few lines. Two of them have the names and releases of halo2-axiom and of its drop-in; the registry is a
+//! folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,8 @@ fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).expect("a path")
 }
 
-/// The library has an older release, which no patch reaches: cargo says nothing, and only the library's own guard sees it.
+/// The library has an older release, which no patch reaches: cargo says nothing, and only the library's own
+/// guard sees it.
 #[test]
 fn a_library_with_an_older_release() {
     let packages = Packages::new();

@@ -1,5 +1,5 @@
-//! Plans are compared with runs: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. The
-//! jobs that an accelerator is offered are the planned ones, with as many bytes left.
+//! Plans are compared with runs: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter
+//! less is refused. The jobs that an accelerator is offered are the planned ones, with as many bytes left.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -175,8 +175,8 @@ fn an_accelerator_is_offered_what_is_planned() {
     }
 }
 
-/// One test at a time: a span that another thread meets first, while there is just one subscriber, is switched off for all of them
-/// (`tracing` asks that thread's subscriber, and it has none).
+/// One test at a time: a span that another thread meets first, while there is just one subscriber, is
+/// switched off for all of them (`tracing` asks that thread's subscriber, and it has none).
 pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -277,8 +277,8 @@ fn the_smallest_budget_grows_with_the_square_root_of_the_rows() {
     }
 }
 
-/// Columns that are kept in memory leave what later steps need: a short circuit of many columns works in its smallest budget and in all
-/// larger ones, and a smaller one is refused before anything is written.
+/// Columns that are kept in memory leave what later steps need: a short circuit of many columns works in its
+/// smallest budget and in all larger ones, and a smaller one is refused before anything is written.
 #[test]
 fn every_budget_from_the_smallest_on_works() {
     let _alone = alone();

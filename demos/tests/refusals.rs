@@ -1,4 +1,5 @@
-//! A table of command lines that cannot succeed: each ends with its exit code and says why in words, before it has written anything.
+//! A table of command lines that cannot succeed: each ends with its exit code and says why in words, before
+//! it has written anything.
 
 use std::collections::BTreeMap;
 use std::fs;

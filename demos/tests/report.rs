@@ -1,5 +1,5 @@
-//! What environment variables make of a program over a drop-in that knows nothing of them: progress, a table, a page; and which values they
-//! refuse. The programs are children of this test.
+//! What environment variables make of a program over a drop-in that knows nothing of them: progress, a table,
+//! a page; and which values they refuse. The programs are children of this test.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,7 +16,8 @@ use super::gpu::PROOF;
 /// Says what [`program`] does before it proves.
 const SUBSCRIBER: &str = "SPILLPROOF_TEST_SUBSCRIBER";
 
-/// Not a test of its own: the program of `gpu.rs`, with a tracing subscriber of its own where its parent wants one.
+/// Not a test of its own: the program of `gpu.rs`, with a tracing subscriber of its own where its parent
+/// wants one.
 #[test]
 fn program() {
     let subscriber = std::env::var(SUBSCRIBER).unwrap_or_default();

@@ -1,5 +1,6 @@
-//! What can be read of a witness after a run: from the raw image of the scratch disk, and from what the program writes. A control with plain
-//! scratch has to find it. Rounds are kept in checkpoints on that disk too.
+//! What can be read of a witness after a run: from the raw image of the scratch disk, and from what the
+//! program writes. A control with plain scratch has to find it. Rounds are kept in checkpoints on that disk
+//! too.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,7 +18,8 @@ const K: u32 = 13;
 const SEED: u64 = 0x5ec1_2e70;
 const IMAGE_BYTES: u64 = 96 << 20;
 
-/// The values of `chain`'s column `b` in even rows, which are its witness: in Montgomery and in canonical form.
+/// The values of `chain`'s column `b` in even rows, which are its witness: in Montgomery and in canonical
+/// form.
 fn witness() -> HashSet<[u8; 32]> {
     let values = Values::new(SEED);
     let of_row = |row: usize| {

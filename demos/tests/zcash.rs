@@ -1,5 +1,5 @@
-//! zcash's halo2 in the binary: proofs of a session are those of memory and of the unmodified crate, parameters go through files, plans are held to
-//! runs.
+//! zcash's halo2 in the binary: proofs of a session are those of memory and of the unmodified crate,
+//! parameters go through files, plans are held to runs.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -115,8 +115,8 @@ fn planned(kind: Kind, k: u32, budget_bytes: u64) -> spillproof_engine::Result<P
     shape.plan(budget_bytes, THREADS, &Rates::default())
 }
 
-/// Of `chain` only: `lookups` of this size reads and writes less than is planned. Of 2^11 rows in 4 MiB a proof, which knows what its key holds, keeps
-/// other columns in memory than the plan, in as much time.
+/// Of `chain` only: `lookups` of this size reads and writes less than is planned. Of 2^11 rows in 4 MiB a
+/// proof, which knows what its key holds, keeps other columns in memory than the plan, in as much time.
 #[test]
 fn what_is_planned_happens() {
     let _alone = alone();

@@ -1,14 +1,14 @@
 //! Digests: one per frame, bound to its place, and one root that names the file.
 //!
 //! - key of a file's frames: `BLAKE3-derive-key(context, file_id || epoch)`
-//! - digest of frame i: `BLAKE3-keyed(key, frame bytes || i as u64 LE)`. The index comes last, so that the frame is
-//!   hashed from an aligned start and at full width.
+//! - digest of frame i: `BLAKE3-keyed(key, frame bytes || i as u64 LE)`. The index comes last, so that the
+//!   frame is hashed from an aligned start and at full width.
 //! - root: `BLAKE3-derive-key(context, header without its checksum and with a zero root || digests in order)`
-//! - content digest: `BLAKE3-derive-key(context, kind || curve || for each section: content || basis || count || label || elements)`; it
-//!   names what a file holds, not the file, and is not kept in it.
+//! - content digest: `BLAKE3-derive-key(context, kind || curve || for each section: content || basis ||
+//!   count || label || elements)`; it names what a file holds, not the file, and is not kept in it.
 //!
-//! A flipped bit, a torn write, two swapped frames, and a frame of another file or of an earlier epoch all change a
-//! digest; another digest table changes the root. Source: BLAKE3 paper, section 2 (modes).
+//! A flipped bit, a torn write, two swapped frames, and a frame of another file or of an earlier epoch all
+//! change a digest; another digest table changes the root. Source: BLAKE3 paper, section 2 (modes).
 
 use crate::error::{FormatError, hex};
 use crate::geometry::DIGEST_BYTES;

@@ -1,14 +1,15 @@
 //! Values with a fixed number of bytes on disk.
 //!
-//! A field element is its limbs as 64-bit little-endian words in Montgomery form, lowest first; an element of a quadratic extension is
-//! c0, then c1; an affine point is x, then y (`FORMAT.md`). arkworks and halo2curves keep the same limbs in memory, so reading is a copy
-//! and never a conversion.
+//! A field element is its limbs as 64-bit little-endian words in Montgomery form, lowest first; an element of
+//! a quadratic extension is c0, then c1; an affine point is x, then y (`FORMAT.md`). arkworks and halo2curves
+//! keep the same limbs in memory, so reading is a copy and never a conversion.
 
 use std::array::from_fn;
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, QuadExtConfig, QuadExtField};
 
-/// The bits that values leave free: each word of `word_bytes` bytes, little-endian, is below `2^(8 * word_bytes - bits)`.
+/// The bits that values leave free: each word of `word_bytes` bytes, little-endian, is below
+/// `2^(8 * word_bytes - bits)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpareBits {
     /// Bytes of a word, which divide the bytes of a value.
@@ -30,8 +31,8 @@ impl SpareBits {
 
 /// A value with a fixed number of bytes on disk.
 ///
-/// `decode` does not check ranges: bytes reach it after the digest of their frame was checked, and values were checked when they were
-/// imported. [`crate::native::NativeField::read_native`] checks them.
+/// `decode` does not check ranges: bytes reach it after the digest of their frame was checked, and values
+/// were checked when they were imported. [`crate::native::NativeField::read_native`] checks them.
 pub trait Element: Copy + Send + Sync + 'static {
     /// Bytes of one value.
     const BYTES: usize;
@@ -97,7 +98,8 @@ impl<P: QuadExtConfig<BaseField: Element>> Element for QuadExtField<P> {
     }
 }
 
-/// Bytes without a meaning of their own: for copying and checking, and for values that are decoded with checks.
+/// Bytes without a meaning of their own: for copying and checking, and for values that are decoded with
+/// checks.
 impl<const N: usize> Element for [u8; N] {
     const BYTES: usize = N;
 

@@ -1,5 +1,5 @@
-//! What is wrong with bytes that should have been a container or an importable file: what, where, which value, and
-//! what to do about it.
+//! What is wrong with bytes that should have been a container or an importable file: what, where, which
+//! value, and what to do about it.
 
 /// What is wrong with bytes that should have been a container or an importable file.
 #[non_exhaustive]

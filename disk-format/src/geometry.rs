@@ -4,7 +4,8 @@
 //! [header 4096][frame 0][frame 1]...[frame F-1][digests: 32 F bytes, zero-padded to a multiple of 4096]
 //! ```
 //!
-//! Element lengths divide the frame length, so elements never straddle frames; the last frame of each section is zero-padded. Offsets and lengths are in bytes.
+//! Element lengths divide the frame length, so elements never straddle frames; the last frame of each section
+//! is zero-padded. Offsets and lengths are in bytes.
 
 use std::ops::Range;
 
@@ -201,7 +202,8 @@ impl Geometry {
         })
     }
 
-    /// Whether the bytes after the last digest, to the end of the file, are zero: the root does not cover them.
+    /// Whether the bytes after the last digest, to the end of the file, are zero: the root does not cover
+    /// them.
     ///
     /// # Errors
     /// [`FormatError::Length`] unless they are all there; [`FormatError::Field`] for a byte that is not zero.

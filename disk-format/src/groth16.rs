@@ -1,6 +1,8 @@
-//! What a container of kind [`Kind::Groth16Key`] holds: the points of a Groth16 proving key and the matrices A and B.
+//! What a container of kind [`Kind::Groth16Key`] holds: the points of a Groth16 proving key and the matrices
+//! A and B.
 //!
-//! With s signals (signal 0 is the constant one, then p public ones), a domain of n = 2^k rows, and the names of Groth 2016 (section 3.2):
+//! With s signals (signal 0 is the constant one, then p public ones), a domain of n = 2^k rows, and the names
+//! of Groth 2016 (section 3.2):
 //!
 //! | label | content | elements |
 //! |---|---|---|
@@ -15,8 +17,9 @@
 //! | `values` | scalars | the values of coefficients |
 //! | `coefficients` | coefficients | entries of A and B that are not zero, by ascending row |
 //!
-//! All ten sections are there, in this order (`FORMAT.md` says what each point is). `values` and `coefficients` may have no elements, and then no frames; the others have at
-//! least one. There is no matrix C: the prover takes the product of A·w and B·w for it. Values are scalars like all others (Montgomery
+//! All ten sections are there, in this order (`FORMAT.md` says what each point is). `values` and
+//! `coefficients` may have no elements, and then no frames; the others have at least one. There is no matrix
+//! C: the prover takes the product of A·w and B·w for it. Values are scalars like all others (Montgomery
 //! form), each at least once.
 //!
 //! **Frames** of [`frame_bytes`] hold a power of two of points of G1 and of G2.
@@ -95,8 +98,8 @@ impl Shape {
     /// Whether there can be a key of this shape.
     ///
     /// # Errors
-    /// [`FormatError::Field`] for more than 2^28 rows, more than 2^32 signals or values, not more signals than public ones, not more
-    /// rows than public signals, coefficients without a value.
+    /// [`FormatError::Field`] for more than 2^28 rows, more than 2^32 signals or values, not more signals
+    /// than public ones, not more rows than public signals, coefficients without a value.
     pub fn check(&self) -> Result<(), FormatError> {
         let domain = self.domain()?;
         let table = |what, value: u64, remedy| Err(refuse(what, TABLE_AT, value.to_string(), remedy));
@@ -215,8 +218,8 @@ impl<'a> Groth16Key<'a> {
     /// Finds the sections of a key.
     ///
     /// # Errors
-    /// [`FormatError::Field`] when the container is of another kind, or of a curve without pairing, or has other sections, or sections
-    /// whose lengths do not belong together.
+    /// [`FormatError::Field`] when the container is of another kind, or of a curve without pairing, or has
+    /// other sections, or sections whose lengths do not belong together.
     pub fn of(header: &'a Header) -> Result<Self, FormatError> {
         if header.kind() != Kind::Groth16Key {
             let value = format!("{:?}", header.kind());
@@ -278,8 +281,8 @@ impl<'a> Groth16Key<'a> {
     }
 }
 
-/// One entry of A or B: its row, its column, where its value is, and its matrix. 16 bytes on disk: four `u32`, little-endian, in the order of
-/// the fields.
+/// One entry of A or B: its row, its column, where its value is, and its matrix. 16 bytes on disk: four
+/// `u32`, little-endian, in the order of the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Coefficient {
     /// The row: the constraint. A section is sorted by it.
@@ -293,7 +296,8 @@ pub struct Coefficient {
 }
 
 impl Coefficient {
-    /// Whether row, signal, value and matrix exist. `index` in the section and `offset` of the first byte in the file are for errors.
+    /// Whether row, signal, value and matrix exist. `index` in the section and `offset` of the first byte in
+    /// the file are for errors.
     ///
     /// # Errors
     /// [`FormatError::Coefficient`].

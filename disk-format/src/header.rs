@@ -1,8 +1,9 @@
 //! The header: the first 4096 bytes of a container, which say what the rest is.
 //!
-//! A container is a list of sections (arrays of equal elements), each starting on a frame boundary; frames are
-//! numbered through the whole file. The byte layout is in `FORMAT.md`; integers are little-endian. The header ends
-//! with a BLAKE3 checksum of itself, so that a flipped bit in it is told apart from a file of another kind.
+//! A container is a list of sections (arrays of equal elements), each starting on a frame boundary; frames
+//! are numbered through the whole file. The byte layout is in `FORMAT.md`; integers are little-endian. The
+//! header ends with a BLAKE3 checksum of itself, so that a flipped bit in it is told apart from a file of
+//! another kind.
 //!
 //! Memory: one `Vec` of at most [`SECTIONS_MAX`] sections.
 
@@ -111,7 +112,8 @@ coded! {
         G2 = 3,
         /// Bytes without a meaning of their own.
         Bytes = 4,
-        /// Coefficients of the matrices of a rank-1 constraint system, 16 bytes ([`crate::groth16::Coefficient`]).
+        /// Coefficients of the matrices of a rank-1 constraint system, 16 bytes
+        /// ([`crate::groth16::Coefficient`]).
         Coefficients = 5,
     }
 }
@@ -137,8 +139,8 @@ impl Curve {
         }
     }
 
-    /// Whether a container of this curve may have frames of this length: a power of two, or, if coordinates of the curve are three times
-    /// one, three times a power of two.
+    /// Whether a container of this curve may have frames of this length: a power of two, or, if coordinates
+    /// of the curve are three times one, three times a power of two.
     pub const fn allows_frames_of(self, frame_bytes: u32) -> bool {
         let in_range = frame_bytes >= FRAME_BYTES_MIN && frame_bytes <= FRAME_BYTES_MAX;
         let by_three = self.coordinate_bytes().is_multiple_of(3)
@@ -161,8 +163,8 @@ impl Content {
     }
 }
 
-/// The shortest frame of at least `frame_bytes` (a power of two from 4096 on) that elements of this length fill: `frame_bytes` itself, or
-/// three halves of it for lengths of three times a power of two.
+/// The shortest frame of at least `frame_bytes` (a power of two from 4096 on) that elements of this length
+/// fill: `frame_bytes` itself, or three halves of it for lengths of three times a power of two.
 pub const fn frame_bytes_for(element_bytes: usize, frame_bytes: usize) -> usize {
     match frame_bytes.is_multiple_of(element_bytes) {
         true => frame_bytes,
@@ -264,7 +266,8 @@ impl Section {
     }
 }
 
-/// What a container says about itself. Made by [`Header::new`] or [`Header::decode`], so it always fits the limits.
+/// What a container says about itself. Made by [`Header::new`] or [`Header::decode`], so it always fits the
+/// limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     kind: Kind,
@@ -279,12 +282,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header for a new container; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096 to
-    /// 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what [`frame_bytes_for`] makes of it.
+    /// A header for a new container; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096
+    /// to 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what [`frame_bytes_for`] makes of it.
     ///
     /// # Errors
-    /// [`FormatError::Field`] when the frame length is not allowed or elements do not fill frames, there are no or more than [`SECTIONS_MAX`]
-    /// sections, or the file would be longer than [`FILE_BYTES_MAX`].
+    /// [`FormatError::Field`] when the frame length is not allowed or elements do not fill frames, there are
+    /// no or more than [`SECTIONS_MAX`] sections, or the file would be longer than [`FILE_BYTES_MAX`].
     pub fn new(
         kind: Kind,
         curve: Curve,
@@ -392,12 +395,13 @@ impl Header {
         bytes
     }
 
-    /// Reads a header. Whether the file is as long as [`Header::file_bytes`] says is [`Geometry::check_file_bytes`].
+    /// Reads a header. Whether the file is as long as [`Header::file_bytes`] says is
+    /// [`Geometry::check_file_bytes`].
     ///
     /// # Errors
-    /// [`FormatError::NotAContainer`]; [`FormatError::Unknown`] for a version (before anything else is looked at),
-    /// kind, curve, content or basis of a later build; [`FormatError::HeaderDamaged`]; [`FormatError::Field`] for a
-    /// header that is intact but that no writer makes.
+    /// [`FormatError::NotAContainer`]; [`FormatError::Unknown`] for a version (before anything else is looked
+    /// at), kind, curve, content or basis of a later build; [`FormatError::HeaderDamaged`];
+    /// [`FormatError::Field`] for a header that is intact but that no writer makes.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, FormatError> {
         if bytes[..8] != MAGIC {
             return Err(FormatError::NotAContainer {

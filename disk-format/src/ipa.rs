@@ -1,4 +1,5 @@
-//! What a container of kind [`Kind::IpaParams`] holds: `g` and `g_lagrange`, 2^k points of G1 each, then w and u.
+//! What a container of kind [`Kind::IpaParams`] holds: `g` and `g_lagrange`, 2^k points of G1 each, then w
+//! and u.
 
 use crate::error::FormatError;
 use crate::header::{Basis, Content, Curve, Header, Kind, Label, Section, SectionSpec};

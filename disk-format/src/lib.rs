@@ -3,18 +3,23 @@
 //! The story, top-down:
 //!
 //! - [`header`]: one 4 KiB block at the start of a container says what it holds: a table of sections.
-//! - [`geometry`]: where each frame, the digest table and the end of the file are. All of it follows from the header.
+//! - [`geometry`]: where each frame, the digest table and the end of the file are. All of it follows from the
+//!   header.
 //! - [`curve`]: the curves by their fields.
-//! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the file.
-//! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked bytes, the same as in the memory of arkworks and halo2curves.
-//! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product commitments; [`groth16`]: those of a
-//!   Groth16 proving key.
-//! - [`params_kzg`]: the files that halo2 users already have; [`iden3`]: those that circom and snarkjs users have.
+//! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the
+//!   file.
+//! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked
+//!   bytes, the same as in the memory of arkworks and halo2curves.
+//! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product
+//!   commitments; [`groth16`]: those of a Groth16 proving key.
+//! - [`params_kzg`]: the files that halo2 users already have; [`iden3`]: those that circom and snarkjs users
+//!   have.
 //!
 //! `FORMAT.md`, beside this crate's manifest, describes the container to readers in other languages.
 //!
-//! **Invariant**: nothing in here opens, reads or writes a file, and no length found in bytes is ever used to allocate:
-//! arithmetic is checked, and limits ([`header::SECTIONS_MAX`], [`header::FILE_BYTES_MAX`]) are hard.
+//! **Invariant**: nothing in here opens, reads or writes a file, and no length found in bytes is ever used to
+//! allocate: arithmetic is checked, and limits ([`header::SECTIONS_MAX`], [`header::FILE_BYTES_MAX`]) are
+//! hard.
 
 #![warn(missing_docs)]
 
@@ -40,7 +45,8 @@ pub use header::{
     Basis, Content, Curve, HEADER_BYTES, Header, Kind, Label, Section, SectionSpec, frame_bytes_for,
 };
 
-/// Default length of a frame in bytes for columns of field elements: 512 scalars of 32 bytes. See [`frame_bytes_for`].
+/// Default length of a frame in bytes for columns of field elements: 512 scalars of 32 bytes. See
+/// [`frame_bytes_for`].
 pub const FRAME_BYTES_DEFAULT: u32 = 16384;
 /// Default length of a frame in bytes for an SRS: 1024 points of 64 bytes. See [`frame_bytes_for`].
 pub const SRS_FRAME_BYTES_DEFAULT: u32 = 65536;

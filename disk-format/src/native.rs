@@ -1,14 +1,15 @@
 //! Field elements and points as bytes, exactly as arkworks and halo2curves hold them in memory.
 //!
-//! - An element of a prime field of N limbs is 8 N bytes: N u64 limbs, least significant first, each little-endian, in
-//!   Montgomery form with R = 2^(64 N) (the stored integer is x·R mod p), below the modulus. N is 4 for the scalars and coordinates of
-//!   BN254, Pallas and Vesta and for the scalars of BLS12-381, and 6 for the coordinates of BLS12-381.
+//! - An element of a prime field of N limbs is 8 N bytes: N u64 limbs, least significant first, each
+//!   little-endian, in Montgomery form with R = 2^(64 N) (the stored integer is x·R mod p), below the
+//!   modulus. N is 4 for the scalars and coordinates of BN254, Pallas and Vesta and for the scalars of
+//!   BLS12-381, and 6 for the coordinates of BLS12-381.
 //! - An element c0 + c1·u of a quadratic extension is c0, then c1.
 //! - An affine point is x, then y; **the point at infinity is all zero bytes**. That is unambiguous on curves
 //!   y² = x³ + ax + b with b != 0: (0, 0) is not on them. (For BN254, arkworks and halo2curves agree on it.)
 //!
-//! Decoding checks ranges always and the curve equation unless the function is named `trusted`. No allocation, except
-//! for the text of an error.
+//! Decoding checks ranges always and the curve equation unless the function is named `trusted`. No
+//! allocation, except for the text of an error.
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
@@ -24,8 +25,8 @@ pub const G2_BYTES: usize = 128;
 
 /// A field whose elements have the native form. Not meant to be implemented elsewhere.
 pub trait NativeField: Field + Element {
-    /// Reads the native form: `None` unless there are exactly [`Element::BYTES`] bytes and every coordinate is below the
-    /// modulus.
+    /// Reads the native form: `None` unless there are exactly [`Element::BYTES`] bytes and every coordinate
+    /// is below the modulus.
     fn read_native(bytes: &[u8]) -> Option<Self>;
 
     /// Writes the standard form (not Montgomery, little-endian, c0 then c1), as in compressed points.
@@ -117,8 +118,8 @@ where
     }
 }
 
-/// Reads a point whose curve equation was checked before: only ranges are checked, so that memory holds no element
-/// that arithmetic is not defined for.
+/// Reads a point whose curve equation was checked before: only ranges are checked, so that memory holds no
+/// element that arithmetic is not defined for.
 ///
 /// # Errors
 /// [`PointFault::NotReduced`], also for a wrong number of bytes.
@@ -138,8 +139,8 @@ where
     Ok(Affine::new_unchecked(x, y))
 }
 
-/// Reads a point and checks that it is on the curve (infinity is). Not the subgroup, which on curves with a cofactor
-/// is [`Affine::is_in_correct_subgroup_assuming_on_curve`].
+/// Reads a point and checks that it is on the curve (infinity is). Not the subgroup, which on curves with a
+/// cofactor is [`Affine::is_in_correct_subgroup_assuming_on_curve`].
 ///
 /// # Errors
 /// [`PointFault::NotReduced`], also for a wrong number of bytes; [`PointFault::NotOnCurve`].

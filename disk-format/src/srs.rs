@@ -1,4 +1,5 @@
-//! What a container of kind [`Kind::Srs`] holds: `g` and/or `g_lagrange`, 2^k points of G1 each, then g2 and s·g2.
+//! What a container of kind [`Kind::Srs`] holds: `g` and/or `g_lagrange`, 2^k points of G1 each, then g2 and
+//! s·g2.
 
 use crate::error::FormatError;
 use crate::header::{Basis, Content, Curve, Header, Kind, Label, Section, SectionSpec};

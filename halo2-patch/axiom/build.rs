@@ -1,5 +1,6 @@
-//! Writes upstream's source with our grafts into `OUT_DIR`; `src/lib.rs` includes it. Nothing of upstream is kept here:
-//! only the digests of its files (`upstream.sha256`) and, under `grafts`, of the items that are changed.
+//! Writes upstream's source with our grafts into `OUT_DIR`; `src/lib.rs` includes it. Nothing of upstream is
+//! kept here: only the digests of its files (`upstream.sha256`) and, under `grafts`, of the items that are
+//! changed.
 
 use std::error::Error;
 use std::path::PathBuf;

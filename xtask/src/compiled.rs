@@ -1,8 +1,9 @@
 //! Where the kernels and the systems are compiled: in their own packages, once, and nowhere else.
 //!
-//! A generic function is compiled in each package that calls it, for each type. So a package offers functions and methods over types that it
-//! knows, and its users call those. This counts what is left: bytes of code of a package in the libraries of other ones, by the symbols that
-//! `nm` lists there. It builds nothing: the libraries are those of the last `cargo build --release`.
+//! A generic function is compiled in each package that calls it, for each type. So a package offers functions
+//! and methods over types that it knows, and its users call those. This counts what is left: bytes of code of
+//! a package in the libraries of other ones, by the symbols that `nm` lists there. It builds nothing: the
+//! libraries are those of the last `cargo build --release`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,8 +19,8 @@ const OWNERS: &[&str] = &[
     "spillproof_groth16",
 ];
 
-/// Libraries, and the bytes of code of the owners, all together, that each may have: what is small and inlined elsewhere. Lower a limit
-/// when its row has fallen; raise none.
+/// Libraries, and the bytes of code of the owners, all together, that each may have: what is small and
+/// inlined elsewhere. Lower a limit when its row has fallen; raise none.
 const LIMITS: &[(&str, u64)] = &[
     ("spillproof_kernels", 0),
     ("spillproof_engine", 70_000),
@@ -111,8 +112,8 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// What `nm` says of the newest build of a library. A drop-in has the name of the crate that it replaces, which has no code of ours: of
-/// two that were built, that one is passed over.
+/// What `nm` says of the newest build of a library. A drop-in has the name of the crate that it replaces,
+/// which has no code of ours: of two that were built, that one is passed over.
 fn newest_with_code_of_ours(folder: &Path, library: &str) -> Result<Option<String>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
     let Ok(entries) = std::fs::read_dir(folder) else {
@@ -168,8 +169,8 @@ fn bytes_of_owners(symbols: &str, library: &str) -> Vec<u64> {
     OWNERS.iter().map(of).collect()
 }
 
-/// The crate that a demangled symbol is from: that of a function, or of the type that a method belongs to. A trait of ours for a type of
-/// others is implemented where the trait is.
+/// The crate that a demangled symbol is from: that of a function, or of the type that a method belongs to. A
+/// trait of ours for a type of others is implemented where the trait is.
 fn package_of(name: &str) -> &str {
     let first = |path: &'_ str| -> usize { path.find("::").unwrap_or(path.len()) };
     let path = name.trim_start_matches(['<', '&', '(', '[', '*', ' ']);

@@ -1,8 +1,9 @@
-//! `cargo xtask dist DIR`: a release as an archive: the binary, the C libraries and their headers, documents, licences; and its SHA-256.
+//! `cargo xtask dist DIR`: a release as an archive: the binary, the C libraries and their headers, documents,
+//! licences; and its SHA-256.
 //!
 //! Built for the host, or for the target that `SPILLPROOF_DIST_TARGET` names. The file `NEEDS` in the archive
-//! says which shared libraries the binary takes, and from which release of glibc on it works: that of the machine that built it. All of them
-//! must be in `SHARED`.
+//! says which shared libraries the binary takes, and from which release of glibc on it works: that of the
+//! machine that built it. All of them must be in `SHARED`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -52,7 +53,8 @@ pub fn run(root: &Path, dir: &Path) -> Result<PathBuf, String> {
     for library in LIBRARIES {
         for file in [format!("lib{library}.so"), format!("lib{library}.a")] {
             let product = products.join(&file);
-            // There are no shared libraries of static targets, and rapidsnark's functions are a shared library only.
+            // There are no shared libraries of static targets, and rapidsnark's functions are a shared
+            // library only.
             if product.exists() {
                 copy(&product, &folder.join("lib").join(file))?;
             }

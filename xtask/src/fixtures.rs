@@ -1,5 +1,6 @@
-//! `cargo xtask fixtures DIR`: keys of public ceremonies and snarkjs, from npm's registry, with the versions and digests of
-//! `demos/circom/published/package-lock.json`. Outside programs: nothing of them is built or linked.
+//! `cargo xtask fixtures DIR`: keys of public ceremonies and snarkjs, from npm's registry, with the versions
+//! and digests of `demos/circom/published/package-lock.json`. Outside programs: nothing of them is built or
+//! linked.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The project's own checks and releases: `cargo xtask tidy` looks at what a compiler does not check, `cargo xtask compiled` at where code was
-//! compiled, `cargo xtask package` at what would be published, `cargo xtask dist` packs a release, `cargo xtask fixtures` fetches what is too large to commit.
+//! The project's own checks and releases: `cargo xtask tidy` looks at what a compiler does not check,
+//! `cargo xtask compiled` at where code was compiled, `cargo xtask package` at what would be published,
+//! `cargo xtask dist` packs a release, `cargo xtask fixtures` fetches what is too large to commit.
 
 mod compiled;
 mod dist;

@@ -1,4 +1,5 @@
-//! `cargo xtask package`: whether each package that is published can be packaged. It builds nothing and sends nothing.
+//! `cargo xtask package`: whether each package that is published can be packaged. It builds nothing and sends
+//! nothing.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! Takes memory: `memory-hog heap BYTES` touches that much of the heap and holds it for a moment, `memory-hog file BYTES PATH`
-//! writes that much through the page cache and reads it back. Prints the bytes when it got there.
+//! Takes memory: `memory-hog heap BYTES` touches that much of the heap and holds it for a moment,
+//! `memory-hog file BYTES PATH` writes that much through the page cache and reads it back. Prints the bytes
+//! when it got there.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,7 +1,8 @@
-//! The budget holds: the real binary, in a control group with a hard limit that the kernel enforces, page cache counted.
+//! The budget holds: the real binary, in a control group with a hard limit that the kernel enforces, page
+//! cache counted.
 //!
-//! Each test has its control: the same work in memory, in a group with the same limit, which must be killed. If it is not, the limit
-//! limits nothing, and the test fails as vacuous.
+//! Each test has its control: the same work in memory, in a group with the same limit, which must be killed.
+//! If it is not, the limit limits nothing, and the test fails as vacuous.
 //!
 //! Sizes are small by default; those of the acceptance list are ignored, and run with
 //! `cargo test --release -p spillproof-cgroup-tests --test all budget:: -- --ignored --nocapture`.
@@ -45,7 +46,8 @@ fn oracle(log_n: u32, peer: &str) -> String {
         .to_owned()
 }
 
-/// Streams MSMs of two sizes within `memory` under `limit_bytes`; checks points, peaks, and the control of size `control`.
+/// Streams MSMs of two sizes within `memory` under `limit_bytes`; checks points, peaks, and the control of
+/// size `control`.
 fn msm_holds_its_budget(sizes: [u32; 2], control: u32, memory: &str, limit_bytes: u64) {
     let [small, large] = sizes;
     let in_memory = format!("msm --in-memory --json --log-n {control}");

@@ -11,7 +11,8 @@ use spillproof_cgroup_tests::{Outcome, cold, group_or_skip};
 pub const MIB: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(7200);
 
-/// A program of the folder that `SPILLPROOF_TEST_BINARIES` names, or one that is built for the profile of this test.
+/// A program of the folder that `SPILLPROOF_TEST_BINARIES` names, or one that is built for the profile of
+/// this test.
 pub fn binary(name: &str) -> &'static Path {
     static BUILT: Mutex<BTreeMap<String, &'static Path>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,14 +57,14 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
     RUNNING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held by a test of the instrument: several run beside each other, none beside the binary, whose limits a swap
-/// file would lift.
+/// Held by a test of the instrument: several run beside each other, none beside the binary, whose limits a
+/// swap file would lift.
 pub fn without_the_binary() -> RwLockReadGuard<'static, ()> {
     RUNNING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the target folder's disk:
-/// the system's folder for temporary files may be memory.
+/// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the
+/// target folder's disk: the system's folder for temporary files may be memory.
 pub fn spillproof(limit_bytes: u64, arguments: &str) -> Option<Outcome> {
     in_group(binary("spillproof"), limit_bytes, arguments)
 }

@@ -1,4 +1,5 @@
-//! The measuring instrument is measured first: a limit that kills, a peak that is right, a page cache that counts, groups that go.
+//! The measuring instrument is measured first: a limit that kills, a peak that is right, a page cache that
+//! counts, groups that go.
 use std::path::Path;
 use std::time::Duration;
 

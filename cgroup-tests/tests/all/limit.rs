@@ -1,4 +1,5 @@
-//! `--limit` holds: each run is in a control group whose hard limit is exactly that of its command line, page cache counted, and none is killed.
+//! `--limit` holds: each run is in a control group whose hard limit is exactly that of its command line, page
+//! cache counted, and none is killed.
 //!
 //! A run whose limit leaves less than the smallest budget says so; the table says which.
 //!

@@ -1,15 +1,17 @@
-//! Keys and proofs within a hard limit on the whole process, page cache counted, and verified by the unmodified crate.
+//! Keys and proofs within a hard limit on the whole process, page cache counted, and verified by the
+//! unmodified crate.
 //!
-//! The control is the unmodified prover with the same circuit in a group with the same limit: it must be killed, or the limit limits
-//! nothing, and the test fails as vacuous.
+//! The control is the unmodified prover with the same circuit in a group with the same limit: it must be
+//! killed, or the limit limits nothing, and the test fails as vacuous.
 //!
-//! Sizes are small by default; those of the acceptance list are ignored, and run with
-//! `cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1`.
+//! Sizes are small by default; those of the acceptance list are ignored, and run with `cargo test --release
+//! -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1`.
 use std::process::Command;
 
 use crate::common::{MIB, alone, binary, in_group, spillproof};
 
-/// A circuit of `2^k` rows over a proof system, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
+/// A circuit of `2^k` rows over a proof system, and parameters for it in a file that all provers read: the
+/// unmodified crate takes minutes to make its own.
 struct Statement {
     system: &'static str,
     circuit: &'static str,
@@ -71,7 +73,8 @@ impl Statement {
         Some(proved.figures.peak_bytes)
     }
 
-    /// The control: panics unless the unmodified prover is killed under `limit_bytes`; none if no group can be had.
+    /// The control: panics unless the unmodified prover is killed under `limit_bytes`; none if no group can
+    /// be had.
     fn stock_is_killed(&self, limit_bytes: u64) -> Option<()> {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
         let (statement, file) = (self.arguments(), file.path().display());
@@ -101,8 +104,9 @@ fn run(arguments: &str) {
 
 #[test]
 fn a_proof_holds_its_budget_and_the_unmodified_prover_is_killed() {
-    // Limits at which the control dies at once. Where its keys come to a rest just below the limit (`chain` at 56 MiB, `lookups` at 64)
-    // the kernel takes its code's pages from it and reads them again, for minutes, before it kills it.
+    // Limits at which the control dies at once. Where its keys come to a rest just below the limit (`chain`
+    // at 56 MiB, `lookups` at 64) the kernel takes its code's pages from it and reads them again, for
+    // minutes, before it kills it.
     for (circuit, limit_bytes) in [("chain", 64 * MIB), ("lookups", 56 * MIB)] {
         let statement = Statement::new(circuit, 16);
         if statement.stock_is_killed(limit_bytes).is_some() {
@@ -128,8 +132,8 @@ fn chain_holds_its_budget(system: &'static str, larger: &[u32]) {
     };
     let peak_bytes = chain(18).and_then(|small| small.proves_within("96MiB", limit_bytes));
     let Some(peak_bytes) = peak_bytes else { return };
-    // A tenth more is enough for four and sixteen times the rows. A limit, and no comparison of peaks: file systems and read-ahead
-    // put into the page cache what there is room for.
+    // A tenth more is enough for four and sixteen times the rows. A limit, and no comparison of peaks: file
+    // systems and read-ahead put into the page cache what there is room for.
     let limit_bytes = limit_bytes.min(peak_bytes / 10 * 11);
     for &k in larger {
         if let Some(large) = chain(k) {

@@ -1,7 +1,8 @@
 //! An SRS from a known secret. For tests and demonstrations only: the secret is enough to forge proofs.
 //!
-//! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and halo2's root of unity w,
-//! as containers have it, both by fixed-base multiplication, a chunk at a time, written as they come. Memory: a table of multiples of `G` and one chunk.
+//! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and
+//! halo2's root of unity w, as containers have it, both by fixed-base multiplication, a chunk at a time,
+//! written as they come. Memory: a table of multiples of `G` and one chunk.
 
 use std::path::Path;
 
@@ -25,8 +26,8 @@ const CHUNK: u64 = 1 << 14;
 /// Points that are made at a time at least.
 const CHUNK_MIN: u64 = 1 << 8;
 
-/// Bytes for chunks of `chunk` points: the table, whose windows have about `ln(chunk)` bits; scalars, sums in three coordinates,
-/// affine points twice.
+/// Bytes for chunks of `chunk` points: the table, whose windows have about `ln(chunk)` bits; scalars, sums in
+/// three coordinates, affine points twice.
 fn leased_bytes(chunk: u64) -> u64 {
     let window_bits = u64::from(chunk.max(32).ilog2()) * 69 / 100;
     let table_points = (254 / window_bits + 1) << window_bits;
@@ -35,11 +36,12 @@ fn leased_bytes(chunk: u64) -> u64 {
     table_points * point + chunk * each
 }
 
-/// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`. Calls `progress` with the
-/// points made so far, of `2^(k+1)`.
+/// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`.
+/// Calls `progress` with the points made so far, of `2^(k+1)`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for `k` above 28 or a secret that is zero or in the domain; [`Error::Io`], [`Error::OverBudget`].
+/// [`Error::Invalid`] for `k` above 28 or a secret that is zero or in the domain; [`Error::Io`],
+/// [`Error::OverBudget`].
 pub fn generate(
     workspace: &Workspace,
     path: &Path,

@@ -1,22 +1,25 @@
-//! Inner-product commitments over a column of n points between which no linear relation is known. There is no trusted setup. A proof has
-//! 2 log2(n) + 1 points and two scalars.
+//! Inner-product commitments over a column of n points between which no linear relation is known. There is no
+//! trusted setup. A proof has 2 log2(n) + 1 points and two scalars.
 //!
-//! The opening is that of Bowe, Grigg and Hopwood, *Recursive Proof Composition without a Trusted Setup* (2019), section 3, after Bootle,
-//! Cerulli, Chaidos, Groth and Petit, *Efficient Zero-Knowledge Arguments for Arithmetic Circuits in the Discrete Log Setting* (2016), with
-//! the order of draws and of the transcript that zcash's halo2 has. n = 2^k coefficients p, bases G, a point x:
+//! The opening is that of Bowe, Grigg and Hopwood, *Recursive Proof Composition without a Trusted Setup*
+//! (2019), section 3, after Bootle, Cerulli, Chaidos, Groth and Petit, *Efficient Zero-Knowledge Arguments
+//! for Arithmetic Circuits in the Discrete Log Setting* (2016), with the order of draws and of the transcript
+//! that zcash's halo2 has. n = 2^k coefficients p, bases G, a point x:
 //!
 //! 1. A random polynomial s with s(x) = 0 hides p: p' = xi s + p - p(x), of which the value at x is 0.
-//! 2. k rounds halve p', G and b, the powers of x. Round j sends L = <p'_hi, G_lo> + z <p'_hi, b_lo> U + l W and R likewise with both halves
-//!    swapped, gets u, and goes on with p'_lo + p'_hi / u, G_lo + u G_hi, b_lo + u b_hi.
+//! 2. k rounds halve p', G and b, the powers of x. Round j sends L = <p'_hi, G_lo> + z <p'_hi, b_lo> U + l W
+//!    and R likewise with both halves swapped, gets u, and goes on with p'_lo + p'_hi / u, G_lo + u G_hi,
+//!    b_lo + u b_hi.
 //! 3. The last p' and the blind of all go to the transcript.
 //!
-//! How it goes over the disk. b is never stored: after rounds with challenges u_1, ..., u_j its i-th entry is x^i (1 + u_1 x^(n/2)) ...
-//! (1 + u_j x^(n/2^j)), so inner products with it are values of halves of p' at x. Points are folded in every second round only, four parts
-//! to one with shared doublings: in between, sums over points that were not folded are two sums each. That is some 2.7 n terms of sums and n
-//! multiples of points in all. The last [`TAIL_POINTS`], or four frames if that is more, are folded in memory.
+//! How it goes over the disk. b is never stored: after rounds with challenges u_1, ..., u_j its i-th entry is
+//! x^i (1 + u_1 x^(n/2)) ... (1 + u_j x^(n/2^j)), so inner products with it are values of halves of p' at x.
+//! Points are folded in every second round only, four parts to one with shared doublings: in between, sums
+//! over points that were not folded are two sums each. That is some 2.7 n terms of sums and n multiples of
+//! points in all. The last [`TAIL_POINTS`], or four frames if that is more, are folded in memory.
 //!
-//! Memory: that of one sum, or of [`spillproof_engine::stream::add_multiples`]; nothing that grows with n. Disk: scratch of two polynomials and of a quarter of
-//! G.
+//! Memory: that of one sum, or of [`spillproof_engine::stream::add_multiples`]; nothing that grows with n.
+//! Disk: scratch of two polynomials and of a quarter of G.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
@@ -99,10 +102,12 @@ impl From<std::io::Error> for Broken {
 }
 
 impl<P: Curve> Params<P> {
-    /// Commitments `<p, G> + blind W` to polynomials by their coefficients, with one pass over the bases for as many as memory takes.
+    /// Commitments `<p, G> + blind W` to polynomials by their coefficients, with one pass over the bases for
+    /// as many as memory takes.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a polynomial longer than the bases, or another number of blinds; those of [`msm`].
+    /// [`Error::Invalid`] for a polynomial longer than the bases, or another number of blinds; those of
+    /// [`msm`].
     pub fn commit(
         &self,
         polynomials: &[Scalars<'_, P::ScalarField>],
@@ -144,12 +149,13 @@ impl<P: Curve> Params<P> {
         Ok(Projective::normalize_batch(&sums))
     }
 
-    /// Proves the value at `point` of `polynomial`, which has as many coefficients as there are bases, and was committed to with `blind`. The
-    /// transcript has absorbed commitment, point and value.
+    /// Proves the value at `point` of `polynomial`, which has as many coefficients as there are bases, and
+    /// was committed to with `blind`. The transcript has absorbed commitment, point and value.
     ///
     /// # Errors
-    /// [`Invalid::Length`] for another number of coefficients, [`Invalid::PowerOfTwo`] for bases that can't be halved;
-    /// [`Invalid::ZeroChallenge`] if a challenge is zero; those of the conversation, of sums, and of the disk.
+    /// [`Invalid::Length`] for another number of coefficients, [`Invalid::PowerOfTwo`] for bases that can't
+    /// be halved; [`Invalid::ZeroChallenge`] if a challenge is zero; those of the conversation, of sums, and
+    /// of the disk.
     pub fn open<C: Conversation<P> + ?Sized>(
         &self,
         polynomial: &Column<P::ScalarField>,
@@ -314,8 +320,8 @@ struct Challenge<F> {
 }
 
 impl<P: Curve> Rounds<'_, P> {
-    /// Sends L and R of a round over halves of `half` coefficients: sums over points, and values at the point, of the low half of the
-    /// coefficients and of the high one.
+    /// Sends L and R of a round over halves of `half` coefficients: sums over points, and values at the
+    /// point, of the low half of the coefficients and of the high one.
     fn send<C: Conversation<P> + ?Sized>(
         &mut self,
         half: u64,

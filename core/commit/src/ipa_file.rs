@@ -1,7 +1,7 @@
 //! Parameters of inner-product commitments as a container: opened in place, saved, and checked.
 //!
-//! Opening copies nothing: columns are those of the file, whose frames are checked when they are read. Memory of saving and checking: a chunk of
-//! points, and one sum.
+//! Opening copies nothing: columns are those of the file, whose frames are checked when they are read. Memory
+//! of saving and checking: a chunk of points, and one sum.
 
 use std::path::Path;
 
@@ -36,7 +36,8 @@ impl<P: Curve> Params<P> {
     /// Opens a container. Nothing is copied; each frame is checked when it is read.
     ///
     /// # Errors
-    /// Those of [`Container::open`]; [`Error::Format`] if the container holds no such parameters over this curve, or w or u is no point of it.
+    /// Those of [`Container::open`]; [`Error::Format`] if the container holds no such parameters over this
+    /// curve, or w or u is no point of it.
     pub fn open_container(workspace: &Workspace, path: &Path) -> Result<Self> {
         let format = |source| Error::Format {
             file: path.to_path_buf(),
@@ -84,8 +85,8 @@ impl<P: Curve> Params<P> {
     /// Writes a container, which appears under its name when it is whole, and gives its root.
     ///
     /// # Errors
-    /// [`Error::Invalid`] unless there are `2^k` points in both bases; [`Error::Io`], [`Error::File`], [`Error::Damaged`] from storage;
-    /// [`Error::OverBudget`].
+    /// [`Error::Invalid`] unless there are `2^k` points in both bases; [`Error::Io`], [`Error::File`],
+    /// [`Error::Damaged`] from storage; [`Error::OverBudget`].
     pub fn save(
         &self,
         workspace: &Workspace,
@@ -140,10 +141,12 @@ impl<P: Curve> Params<P> {
         writer.publish()
     }
 
-    /// Checks that `g`, w and u are the generators of a proof system: `pair` is w and u, and `make` fills a slice with those from an index on.
+    /// Checks that `g`, w and u are the generators of a proof system: `pair` is w and u, and `make` fills a
+    /// slice with those from an index on.
     ///
     /// # Errors
-    /// [`Error::Format`] with [`FormatError::Inconsistent`] for other points; what reading the column may give.
+    /// [`Error::Format`] with [`FormatError::Inconsistent`] for other points; what reading the column may
+    /// give.
     pub fn check_generators(
         &self,
         workspace: &Workspace,
@@ -181,11 +184,12 @@ impl<P: Curve> Params<P> {
         })
     }
 
-    /// Checks that each point is on the curve, and that `g_lagrange` is the Lagrange form of `g` at the powers of `omega`, a root of unity of
-    /// order `2^k`. Every frame of both columns is read.
+    /// Checks that each point is on the curve, and that `g_lagrange` is the Lagrange form of `g` at the
+    /// powers of `omega`, a root of unity of order `2^k`. Every frame of both columns is read.
     ///
     /// # Errors
-    /// [`Error::Format`] with [`FormatError::Point`] or [`FormatError::Inconsistent`]; what reading columns may give.
+    /// [`Error::Format`] with [`FormatError::Point`] or [`FormatError::Inconsistent`]; what reading columns
+    /// may give.
     pub fn check(
         &self,
         workspace: &Workspace,

@@ -1,8 +1,9 @@
 //! KZG over an SRS on disk (Kate, Zaverucha and Goldberg, *Constant-size commitments to polynomials*, 2010).
 //!
-//! A commitment is one streamed MSM. An opening at `z` needs the quotient `(p(X) - p(z)) / (X - z)`, whose coefficients come
-//! out of Horner's rule from the top down; they go straight into the MSM as they come, so an opening is one pass
-//! over the polynomial and one over the SRS, and the quotient is never stored: [`super::multiopen`] with one polynomial and one point.
+//! A commitment is one streamed MSM. An opening at `z` needs the quotient `(p(X) - p(z)) / (X - z)`, whose
+//! coefficients come out of Horner's rule from the top down; they go straight into the MSM as they come, so
+//! an opening is one pass over the polynomial and one over the SRS, and the quotient is never stored:
+//! [`super::multiopen`] with one polynomial and one point.
 
 use ark_bn254::{Bn254, G1Affine, G2Affine, g1};
 use ark_ec::pairing::Pairing;
@@ -17,7 +18,8 @@ use spillproof_engine::stream::{Scalars, msm};
 /// Commits to polynomials given by coefficients, with one pass over the SRS for as many as memory takes.
 ///
 /// # Errors
-/// [`Error::Invalid`](spillproof_engine::Error::Invalid) for a polynomial longer than the SRS, or an SRS without the monomial form; those of [`msm`].
+/// [`Error::Invalid`](spillproof_engine::Error::Invalid) for a polynomial longer than the SRS, or an SRS
+/// without the monomial form; those of [`msm`].
 pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
     commit_over(srs.monomial()?, polynomials)
 }
@@ -80,10 +82,12 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
     })
 }
 
-/// Whether an opening proves that the polynomial behind `commitment` has its value at `point`. Of the SRS three points are read.
+/// Whether an opening proves that the polynomial behind `commitment` has its value at `point`. Of the SRS
+/// three points are read.
 ///
 /// # Errors
-/// [`Error::Invalid`](spillproof_engine::Error::Invalid) for an SRS without the monomial form; what reading its first frame may give.
+/// [`Error::Invalid`](spillproof_engine::Error::Invalid) for an SRS without the monomial form; what reading
+/// its first frame may give.
 pub fn check(srs: &Srs, commitment: &G1Affine, point: Scalar, opening: &Opening) -> Result<bool> {
     let mut generator = [G1::INFINITY];
     srs.monomial()?
@@ -92,7 +96,8 @@ pub fn check(srs: &Srs, commitment: &G1Affine, point: Scalar, opening: &Opening)
     Ok(holds(generator, srs.pair(), commitment, point, opening))
 }
 
-/// [`check`] with the three points of the SRS, its generator and its pair: `e(commitment - value * g + point * proof, g2) = e(proof, s * g2)`.
+/// [`check`] with the three points of the SRS, its generator and its pair: `e(commitment - value * g +
+/// point * proof, g2) = e(proof, s * g2)`.
 pub fn holds(
     g: G1Affine,
     [g2, s_g2]: [G2Affine; 2],

@@ -1,9 +1,10 @@
 //! Commitments over an SRS that stays on disk.
 //!
-//! [`Srs`] is the SRS: columns of G1 points in monomial and Lagrange form and the pair in G2; it is opened from a container,
-//! generated, or taken from columns. [`kzg`] commits to polynomials and opens them, [`multiopen`]
-//! many of them in one pass; [`ipa`] does so over points of any curve, without a setup, and has containers of its own. Points and scalars are arkworks', and, with the features
-//! `halo2curves` and `halo2curves-axiom`, columns hold those libraries' types as well: the bytes are the same.
+//! [`Srs`] is the SRS: columns of G1 points in monomial and Lagrange form and the pair in G2; it is opened
+//! from a container, generated, or taken from columns. [`kzg`] commits to polynomials and opens them,
+//! [`multiopen`] many of them in one pass; [`ipa`] does so over points of any curve, without a setup, and has
+//! containers of its own. Points and scalars are arkworks', and, with the features `halo2curves` and
+//! `halo2curves-axiom`, columns hold those libraries' types as well: the bytes are the same.
 //!
 //! What is over any curve is compiled in this crate for those of [`CommitCurve`].
 //!

@@ -1,15 +1,19 @@
-//! Openings of many polynomials at once (Boneh, Drake, Fisch and Gabizon, *Efficient polynomial commitment schemes for
-//! multiple points and polynomials*, 2020; and the batching of Gabizon, Williamson and Ciobotaru's PLONK, 2019).
+//! Openings of many polynomials at once (Boneh, Drake, Fisch and Gabizon, *Efficient polynomial commitment
+//! schemes for multiple points and polynomials*, 2020; and the batching of Gabizon, Williamson and
+//! Ciobotaru's PLONK, 2019).
 //!
-//! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
-//! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
-//! numerator and one carry for each root (synthetic division, root after root); quotients are added up. The sum
-//! feeds the MSM; it and the numerators are stored if a later step needs them. Chunks are produced in order while earlier ones are added.
+//! What SHPLONK and GWC commit to are sums of quotients
+//! `scale * (sum of factor * p - low) / prod (X - root)`. All of them come out of one descending pass: every
+//! distinct column is read once; each combination keeps a running chunk of its numerator and one carry for
+//! each root (synthetic division, root after root); quotients are added up. The sum feeds the MSM; it and the
+//! numerators are stored if a later step needs them. Chunks are produced in order while earlier ones are
+//! added.
 //!
 //! An accelerator, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
-//! Memory: [`OpeningPlan::leased_bytes`], whatever n. Chunks of columns (512 scalars and more) are smaller than those of
-//! the MSM: several of the former make one of the latter, so that a hundred columns leave room for buckets.
+//! Memory: [`OpeningPlan::leased_bytes`], whatever n. Chunks of columns (512 scalars and more) are smaller
+//! than those of the MSM: several of the former make one of the latter, so that a hundred columns leave room
+//! for buckets.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -54,7 +58,8 @@ pub enum Keep {
     Nothing,
     /// The sum of all quotients.
     Sum,
-    /// The sum, and each numerator that moves fewer bytes than its columns do when they are read again, if the budget has room for its buffers.
+    /// The sum, and each numerator that moves fewer bytes than its columns do when they are read again, if
+    /// the budget has room for its buffers.
     SumAndNumerators,
 }
 
@@ -73,8 +78,9 @@ pub struct Combination<'a, F> {
 
 /// Scalars of the smallest chunk: a frame of the column that is kept.
 const CHUNK_MIN: u64 = (SCRATCH_FRAME_BYTES / 32) as u64;
-/// Scalars of the largest chunk of a column, and of the MSM: while one is summed, the next one of every column is on its way. A
-/// larger one for the MSM would save some additions, and leave the disk idle most of the time.
+/// Scalars of the largest chunk of a column, and of the MSM: while one is summed, the next one of every
+/// column is on its way. A larger one for the MSM would save some additions, and leave the disk idle most of
+/// the time.
 const CHUNK_MAX: u64 = 1 << 14;
 const MSM_CHUNK_MAX: u64 = 1 << 14;
 /// With one column there is little to read for each chunk of points, and both may be so many times longer.
@@ -89,8 +95,8 @@ const QUOTIENT_COST: f64 = 0.5;
 const POINT_COST: f64 = 1.0;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
-/// A numerator is kept only if it replaces at least this many columns. A numerator on disk is written and read, so only columns on disk
-/// count for it.
+/// A numerator is kept only if it replaces at least this many columns. A numerator on disk is written and
+/// read, so only columns on disk count for it.
 const COLUMNS_OF_KEPT: usize = 3;
 
 /// How [`divide_and_commit`] spends its memory.
@@ -285,7 +291,8 @@ impl KeptIn {
     }
 }
 
-/// What a pass keeps with what the budget has left now, and its plan: numerators, and columns in memory, only if that leaves room for the rest.
+/// What a pass keeps with what the budget has left now, and its plan: numerators, and columns in memory, only
+/// if that leaves room for the rest.
 fn planned<P: Curve<ScalarField: Element>>(
     budget: &Budget,
     bases: &Column<Point<P>>,
@@ -321,7 +328,8 @@ pub fn plan<P: Curve<ScalarField: Element>>(
     Ok(plan)
 }
 
-/// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all columns.
+/// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all
+/// columns.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a column longer than `bases`; [`Error::BudgetTooSmall`] before any work;
@@ -525,7 +533,8 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         })
     }
 
-    /// The scalars of `region`, the next one, to the start of `totals`, and how many those are. What is kept is written.
+    /// The scalars of `region`, the next one, to the start of `totals`, and how many those are. What is kept
+    /// is written.
     fn step(&mut self, region: Region, totals: &mut [F]) -> Result<usize> {
         let Region::Span { start, len } = region else {
             return Ok(0);

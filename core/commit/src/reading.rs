@@ -1,4 +1,5 @@
-//! How many points of parameters a caller that knows their format reads at a time: as many as the budget has room for.
+//! How many points of parameters a caller that knows their format reads at a time: as many as the budget has
+//! room for.
 //!
 //! The two columns are on disk, and are filled one after the other. Memory:
 //!
@@ -12,7 +13,8 @@ use spillproof_engine::Result;
 use spillproof_engine::budget::{Budget, Lease};
 use spillproof_engine::column::{Element, sequential_bytes, writer_bytes};
 
-/// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as many.
+/// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as
+/// many.
 const POINTS_MIN: u64 = 128;
 
 /// The lease of points that are being read.
@@ -23,8 +25,9 @@ pub struct PointsInFlight {
 }
 
 impl PointsInFlight {
-    /// What `budget` has left beside the writer, for up to `points_max` of their `n` points at a time, each of which
-    /// takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the reader wants.
+    /// What `budget` has left beside the writer, for up to `points_max` of their `n` points at a time, each
+    /// of which takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the
+    /// reader wants.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest budget that works, what is held now included.
@@ -61,7 +64,8 @@ fn column_writer_bytes(n: u64, limit_bytes: u64) -> u64 {
     writer_bytes(bytes, chunk_bytes, frame_bytes)
 }
 
-/// The smallest budget above this one that has room for columns, writer, and `others_bytes`; a larger budget has a larger writer, too.
+/// The smallest budget above this one that has room for columns, writer, and `others_bytes`; a larger budget
+/// has a larger writer, too.
 fn smallest_above(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
     loop {
         let needed_bytes = others_bytes + column_writer_bytes(n, limit_bytes);
@@ -89,7 +93,8 @@ mod tests {
     #[test]
     fn what_is_named_as_the_smallest_works_and_a_byte_less_does_not() {
         for log_n in [0, 1, 6, 7, 8, 10, 14, 20, 28] {
-            // Held by others: nothing, or so much that the writer's buffers grow on the way to a budget that works.
+            // Held by others: nothing, or so much that the writer's buffers grow on the way to a budget that
+            // works.
             for held_bytes in [0, 8 << 20] {
                 let in_flight = |limit_bytes| {
                     let budget = Budget::new(limit_bytes);

@@ -19,7 +19,8 @@ use spillproof_kernels::field::CoordinateField;
 /// The largest k of an SRS: the scalar field has domains of at most `2^K_MAX` points.
 pub(super) const K_MAX: u32 = Fr::TWO_ADICITY;
 
-/// Bytes of a point of BN254's G2 as halo2's `SerdeFormat::RawBytes` has them: x.c0, x.c1, y.c0, y.c1 in Montgomery form, little-endian.
+/// Bytes of a point of BN254's G2 as halo2's `SerdeFormat::RawBytes` has them: x.c0, x.c1, y.c0, y.c1 in
+/// Montgomery form, little-endian.
 pub const RAW_G2_BYTES: usize = native::G2_BYTES;
 
 /// A point of BN254's G1 as it lies on disk.
@@ -40,7 +41,8 @@ pub struct Srs {
 }
 
 impl Srs {
-    /// Opens a container. Nothing is copied; each frame is checked when it is read. Its points were checked when it was made.
+    /// Opens a container. Nothing is copied; each frame is checked when it is read. Its points were checked
+    /// when it was made.
     ///
     /// # Errors
     /// Those of [`Container::open`]; [`Error::Format`] if the container holds no SRS over BN254.
@@ -200,8 +202,8 @@ impl Srs {
         self.root
     }
 
-    /// The SRS for `2^k` points: a prefix of the monomial form, and its Lagrange form at the powers of `omega`, computed out of core into a
-    /// scratch column.
+    /// The SRS for `2^k` points: a prefix of the monomial form, and its Lagrange form at the powers of
+    /// `omega`, computed out of core into a scratch column.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a larger `k` or without the monomial form; those of [`lagrange_from_monomial`].
@@ -229,11 +231,13 @@ impl Srs {
     }
 }
 
-/// `L_i(s) * g` from `s^i * g`, with `L_i` 1 at `omega^i`, a primitive n-th root of unity: an inverse group transform, out of core.
-/// Some `n * log2(n) / 2` multiplications in G1. `progress` gets the points done, of n, from any thread.
+/// `L_i(s) * g` from `s^i * g`, with `L_i` 1 at `omega^i`, a primitive n-th root of unity: an inverse group
+/// transform, out of core. Some `n * log2(n) / 2` multiplications in G1. `progress` gets the points done, of
+/// n, from any thread.
 ///
 /// # Errors
-/// [`Error::Invalid`] unless the column has `2^k` points with `k` at most 28 and `omega` has that order; those of [`group_ntt`].
+/// [`Error::Invalid`] unless the column has `2^k` points with `k` at most 28 and `omega` has that order;
+/// those of [`group_ntt`].
 pub fn lagrange_from_monomial(
     monomial: &Column<G1>,
     omega: Scalar,
@@ -253,8 +257,9 @@ pub fn lagrange_from_monomial(
     group_ntt::<g1::Config>(monomial, &transform, placement, progress)
 }
 
-/// The primitive `2^log_n`-th root of unity that is a power of `root_of_unity`, a library's root of order 2^28. Libraries differ:
-/// [`HALO2_ROOT_OF_UNITY`](super::HALO2_ROOT_OF_UNITY) is halo2's, `Fr::TWO_ADIC_ROOT_OF_UNITY` arkworks'. From `log_n` = 6 on they give different domains.
+/// The primitive `2^log_n`-th root of unity that is a power of `root_of_unity`, a library's root of order
+/// 2^28. Libraries differ: [`HALO2_ROOT_OF_UNITY`](super::HALO2_ROOT_OF_UNITY) is halo2's,
+/// `Fr::TWO_ADIC_ROOT_OF_UNITY` arkworks'. From `log_n` = 6 on they give different domains.
 ///
 /// # Errors
 /// [`Error::Invalid`] for `log_n` above 28.

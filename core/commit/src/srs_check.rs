@@ -1,17 +1,20 @@
-//! Whether the parts of an SRS belong together: g against s·g2 by one pairing equation, g_lagrange against g by one sum.
+//! Whether the parts of an SRS belong together: g against s·g2 by one pairing equation, g_lagrange against g
+//! by one sum.
 //!
 //! For a random r, with n = 2^k and w the root of unity of order n:
 //!
-//! - `M = sum over i < n of r^i·g_i`. If g_(i+1) = s·g_i for all i, then `M - r^(n-1)·g_(n-1)` (all but the last) times s
-//!   is `(M - g_0) / r` (all but the first): e(M - r^(n-1)·g_(n-1), s·g2) = e((M - g_0) / r, g2).
-//! - The Lagrange points have the same sum M with other weights ([`super::weigh`]) if g_lagrange_j = L_j(s)·g.
+//! - `M = sum over i < n of r^i·g_i`. If g_(i+1) = s·g_i for all i, then `M - r^(n-1)·g_(n-1)` (all but the
+//!   last) times s is `(M - g_0) / r` (all but the first): e(M - r^(n-1)·g_(n-1), s·g2) = e((M - g_0) / r,
+//!   g2).
+//! - The Lagrange points have the same sum M with other weights ([`super::weigh`]) if g_lagrange_j =
+//!   L_j(s)·g.
 //!
-//! A wrong point makes either equation a non-zero polynomial of degree below n in r, so it goes unnoticed with
-//! probability below n / r_modulus < 2^-225. Two streamed MSMs, two pairings. Each point is checked on the way (range, curve; all points of
-//! the curve are in the subgroup).
+//! A wrong point makes either equation a non-zero polynomial of degree below n in r, so it goes unnoticed
+//! with probability below n / r_modulus < 2^-225. Two streamed MSMs, two pairings. Each point is checked on
+//! the way (range, curve; all points of the curve are in the subgroup).
 //!
-//! Memory: two read buffers, a tile of points and one of scalars (96 bytes a point), and the MSM's buckets; all leased,
-//! nothing grows with k but the loop.
+//! Memory: two read buffers, a tile of points and one of scalars (96 bytes a point), and the MSM's buckets;
+//! all leased, nothing grows with k but the loop.
 
 use std::path::Path;
 
@@ -51,12 +54,13 @@ pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
     (points / frame_points).max(1) * frame_points
 }
 
-/// Checks that the monomial points, the Lagrange points (if there are any) and the pair belong together; see the module.
-/// Every frame of both columns is read.
+/// Checks that the monomial points, the Lagrange points (if there are any) and the pair belong together; see
+/// the module. Every frame of both columns is read.
 ///
 /// # Errors
-/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with [`FormatError::Inconsistent`] and the column's name
-/// when they do not; [`Error::Invalid`] without monomial points; what reading columns may give.
+/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with
+/// [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without monomial
+/// points; what reading columns may give.
 pub fn check_srs(
     workspace: &Workspace,
     srs: &Srs,

@@ -1,9 +1,12 @@
-//! From an SRS container to a halo2 `ParamsKZG` file, in any of its formats: the bytes that stock `write_custom` gives.
+//! From an SRS container to a halo2 `ParamsKZG` file, in any of its formats: the bytes that stock
+//! `write_custom` gives.
 //!
-//! Frames are checked by digest as they are read; points are encoded on all cores; the file is written beside, synced and
-//! renamed. A `ParamsKZG` file begins with four bytes, so nothing in it is aligned: bytes are packed into aligned buffers.
+//! Frames are checked by digest as they are read; points are encoded on all cores; the file is written
+//! beside, synced and renamed. A `ParamsKZG` file begins with four bytes, so nothing in it is aligned: bytes
+//! are packed into aligned buffers.
 //!
-//! Memory, all leased: two read buffers, a chunk of points and of encoded bytes, and three write buffers of 1 MiB.
+//! Memory, all leased: two read buffers, a chunk of points and of encoded bytes, and three write buffers of 1
+//! MiB.
 
 use std::path::Path;
 
@@ -22,11 +25,12 @@ use spillproof_kernels::parallel::Parallel;
 /// Points that one core encodes at a time.
 const JOB_POINTS: usize = 1024;
 
-/// Exports the SRS container `source` as the `ParamsKZG` file `target`, which appears only when it is whole. Gives k.
+/// Exports the SRS container `source` as the `ParamsKZG` file `target`, which appears only when it is whole.
+/// Gives k.
 ///
 /// # Errors
-/// [`Error::Invalid`] when the SRS lacks one of the bases; [`Error::Format`], [`Error::Damaged`] when it is damaged;
-/// [`Error::Io`], [`Error::File`], [`Error::OverBudget`].
+/// [`Error::Invalid`] when the SRS lacks one of the bases; [`Error::Format`], [`Error::Damaged`] when it is
+/// damaged; [`Error::Io`], [`Error::File`], [`Error::OverBudget`].
 pub fn export_params_kzg(
     workspace: &Workspace,
     source: &Path,

@@ -1,14 +1,15 @@
-//! From a halo2 `ParamsKZG` file to an SRS container: streamed, every point checked, published whole or not at all.
+//! From a halo2 `ParamsKZG` file to an SRS container: streamed, every point checked, published whole or not
+//! at all.
 //!
 //! 1. The file's length and its `k` give the layout ([`spillproof_format::params_kzg`]).
-//! 2. Runs of points are read ahead, decoded on all cores (range, curve equation; square roots if compressed) and written
-//!    to the sections of a new container; then g2 and s·g2 (with the subgroup).
-//! 3. The sections are read back, so that what the disk holds is what is checked, and compared with each other
-//!    ([`super::srs_check`]).
+//! 2. Runs of points are read ahead, decoded on all cores (range, curve equation; square roots if compressed)
+//!    and written to the sections of a new container; then g2 and s·g2 (with the subgroup).
+//! 3. The sections are read back, so that what the disk holds is what is checked, and compared with each
+//!    other ([`super::srs_check`]).
 //! 4. Digests and header are written, all is synced, and the file gets its name.
 //!
-//! Memory, all leased: two read buffers and up to three write buffers of a chunk (1 MiB of points at most), a chunk of points,
-//! 32 bytes a frame of digests, and what the check takes after that.
+//! Memory, all leased: two read buffers and up to three write buffers of a chunk (1 MiB of points at most), a
+//! chunk of points, 32 bytes a frame of digests, and what the check takes after that.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -43,13 +44,13 @@ pub struct ImportedSrs {
     pub root: [u8; 32],
 }
 
-/// Imports the `ParamsKZG` file `source` as the container `target`, which appears only when it is whole and checked.
-/// `format` is found from the length if it is not given.
+/// Imports the `ParamsKZG` file `source` as the container `target`, which appears only when it is whole and
+/// checked. `format` is found from the length if it is not given.
 ///
 /// # Errors
-/// [`Error::Format`] for a file that is no `ParamsKZG`, a point that is none (with its index, offset and bytes), or parts that
-/// do not belong together; [`Error::Io`], [`Error::File`], [`Error::Damaged`] from storage; [`Error::OverBudget`],
-/// [`Error::BudgetTooSmall`].
+/// [`Error::Format`] for a file that is no `ParamsKZG`, a point that is none (with its index, offset and
+/// bytes), or parts that do not belong together; [`Error::Io`], [`Error::File`], [`Error::Damaged`] from
+/// storage; [`Error::OverBudget`], [`Error::BudgetTooSmall`].
 pub fn import_params_kzg(
     workspace: &Workspace,
     source: &Path,

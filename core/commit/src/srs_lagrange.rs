@@ -1,15 +1,18 @@
-//! From monomial points alone to an SRS container with both bases: streamed, checked, published whole or not at all.
+//! From monomial points alone to an SRS container with both bases: streamed, checked, published whole or not
+//! at all.
 //!
-//! Files of ceremonies stop at some k, and many hold monomial points only. The first `2^k` of them are an SRS for every smaller k, whose
-//! Lagrange points are an inverse group transform away ([`lagrange_from_monomial`]).
+//! Files of ceremonies stop at some k, and many hold monomial points only. The first `2^k` of them are an SRS
+//! for every smaller k, whose Lagrange points are an inverse group transform away
+//! ([`lagrange_from_monomial`]).
 //!
-//! 1. Monomial points and the pair are copied to a new container. Those of a `ParamsKZG` file are checked (range, curve equation,
-//!    subgroup); a container's were when it was made.
-//! 2. The transform reads the section and writes a scratch column, which is copied to the section of Lagrange points.
+//! 1. Monomial points and the pair are copied to a new container. Those of a `ParamsKZG` file are checked
+//!    (range, curve equation, subgroup); a container's were when it was made.
+//! 2. The transform reads the section and writes a scratch column, which is copied to the section of Lagrange
+//!    points.
 //! 3. The sections are compared with each other ([`super::srs_check`]), and the file gets its name.
 //!
-//! Memory, all leased: the transform's, which takes what the budget has left. Disk: scratch of twice the Lagrange points (64 bytes
-//! each) while the transform runs.
+//! Memory, all leased: the transform's, which takes what the budget has left. Disk: scratch of twice the
+//! Lagrange points (64 bytes each) while the transform runs.
 
 use std::path::Path;
 
@@ -29,14 +32,15 @@ use spillproof_engine::column::{Column, ContainerWriter, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::Segment;
 
-/// Makes the container `target` with the first `2^k` monomial points of `source` and their Lagrange form, with halo2's root of unity. `source`
-/// is a container or a `ParamsKZG` file (in `format`, or found from the length); all its points are taken if there is no `k`. Gives k and
-/// the root of the container. The target appears only when it is whole and checked.
+/// Makes the container `target` with the first `2^k` monomial points of `source` and their Lagrange form,
+/// with halo2's root of unity. `source` is a container or a `ParamsKZG` file (in `format`, or found from the
+/// length); all its points are taken if there is no `k`. Gives k and the root of the container. The target
+/// appears only when it is whole and checked.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a `k` above the source's, or a container without monomial points; [`Error::Format`] for a damaged
-/// source, or points that do not belong together; [`Error::Io`], [`Error::File`], [`Error::Damaged`] from storage;
-/// [`Error::OverBudget`], [`Error::BudgetTooSmall`].
+/// [`Error::Invalid`] for a `k` above the source's, or a container without monomial points; [`Error::Format`]
+/// for a damaged source, or points that do not belong together; [`Error::Io`], [`Error::File`],
+/// [`Error::Damaged`] from storage; [`Error::OverBudget`], [`Error::BudgetTooSmall`].
 pub fn add_lagrange(
     workspace: &Workspace,
     source: &Path,
@@ -61,7 +65,8 @@ pub fn add_lagrange(
     to_container(workspace, (source, monomial), target, k, progress)
 }
 
-/// As [`add_lagrange`], for an SRS of at least `2^k` monomial points whose Lagrange points, if it has some, are not read. `source` is for errors.
+/// As [`add_lagrange`], for an SRS of at least `2^k` monomial points whose Lagrange points, if it has some,
+/// are not read. `source` is for errors.
 pub fn add_lagrange_to(
     workspace: &Workspace,
     (source, srs): (&Path, Srs),

@@ -1,11 +1,14 @@
-//! Sums of points with weights that follow from one random r, by which two columns are told to be two forms of the same points.
+//! Sums of points with weights that follow from one random r, by which two columns are told to be two forms
+//! of the same points.
 //!
-//! For points g_i and their Lagrange form g_lagrange_j, j-th power of a root of unity w of order n = 2^k: the polynomial sum of r^i·X^i has the
-//! value (r^n - 1) / (r·w^j - 1) at w^j, so `sum over j < n of (r^n - 1) / (r·w^j - 1) · g_lagrange_j = sum over i < n of r^i·g_i`. A wrong point
-//! makes the difference a non-zero polynomial of degree below n in r, so it goes unnoticed with probability below n over the field's size.
+//! For points g_i and their Lagrange form g_lagrange_j, j-th power of a root of unity w of order n = 2^k: the
+//! polynomial sum of r^i·X^i has the value (r^n - 1) / (r·w^j - 1) at w^j, so `sum over j < n of (r^n - 1) /
+//! (r·w^j - 1) · g_lagrange_j = sum over i < n of r^i·g_i`. A wrong point makes the difference a non-zero
+//! polynomial of degree below n in r, so it goes unnoticed with probability below n over the field's size.
 //! Each point is checked on the way (range, curve).
 //!
-//! Memory: two read buffers, a tile of points and one of scalars, and the MSM's buckets; all leased, nothing grows with k but the loop.
+//! Memory: two read buffers, a tile of points and one of scalars, and the MSM's buckets; all leased, nothing
+//! grows with k but the loop.
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, Projective};
@@ -109,7 +112,8 @@ pub(super) struct Weighed<P: Curve> {
 /// The sum of a column's points, the i-th times the i-th weight; and its first and last point.
 ///
 /// # Errors
-/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; what reading columns may give.
+/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; what reading columns may
+/// give.
 pub(super) fn weigh<P: Curve>(
     workspace: &Workspace,
     column: &Column<Point<P>>,

@@ -1,16 +1,20 @@
-//! The seam between the engine and an accelerator: whole jobs, as plain data and ends to read from and write to.
+//! The seam between the engine and an accelerator: whole jobs, as plain data and ends to read from and write
+//! to.
 //!
-//! A [`Accelerator`] computes beside the processor: `spillproof-gpu` has one that runs on a device. The engine offers it a job, and it
-//! answers [`Answer::Done`], or [`Answer::Declined`] with a reason: then the processor does the job from its start, and the result
-//! is the same. The engine knows no device, and an accelerator knows no files: elements pass as bytes in native form (scalars 32, points 64,
-//! Montgomery form, as [`crate::column`] has them on disk), so nothing is converted on the way. Everything is BN254's.
+//! A [`Accelerator`] computes beside the processor: `spillproof-gpu` has one that runs on a device. The
+//! engine offers it a job, and it answers [`Answer::Done`], or [`Answer::Declined`] with a reason: then the
+//! processor does the job from its start, and the result is the same. The engine knows no device, and an
+//! accelerator knows no files: elements pass as bytes in native form (scalars 32, points 64, Montgomery form,
+//! as [`crate::column`] has them on disk), so nothing is converted on the way. Everything is BN254's.
 //!
-//! Memory: the engine's ends lease what they read and write through; what an accelerator holds of the host's memory it leases from the
-//! budget that it is given with the job. Before it answers it gives that back, or keeps it for the next job as
-//! [`Spares`](crate::budget::Spares) of that budget, which are given up when their memory is needed.
+//! Memory: the engine's ends lease what they read and write through; what an accelerator holds of the host's
+//! memory it leases from the budget that it is given with the job. Before it answers it gives that back, or
+//! keeps it for the next job as [`Spares`](crate::budget::Spares) of that budget, which are given up when
+//! their memory is needed.
 //!
-//! Where an accelerator's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
-//! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the accelerator it makes no difference.
+//! Where an accelerator's own memory is such that the host reads it as fast as any, and begins at a page,
+//! whole frames of a column on disk land in it and leave from it, past all other memory
+//! ([`ReadElements::read_in_place`]); for the accelerator it makes no difference.
 
 mod quotient;
 
@@ -65,15 +69,15 @@ pub trait Accelerator: Debug + Send + Sync {
 
 /// Where elements come from.
 pub trait ReadElements {
-    /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as often as a reader begins anew
-    /// at 0.
+    /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as
+    /// often as a reader begins anew at 0.
     ///
     /// # Errors
     /// Of the disk or the budget; the job ends with it.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
 
-    /// As [`Self::read`], which only writes to `into`; this may read there too, to check what it has written, as often as it likes. Not
-    /// for write-combined memory.
+    /// As [`Self::read`], which only writes to `into`; this may read there too, to check what it has written,
+    /// as often as it likes. Not for write-combined memory.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -81,7 +85,8 @@ pub trait ReadElements {
         self.read(first, into)
     }
 
-    /// The most that it leases between its first element and its last: who reads several at one time sees whether they have room.
+    /// The most that it leases between its first element and its last: who reads several at one time sees
+    /// whether they have room.
     fn lease_bytes(&self) -> u64 {
         0
     }
@@ -95,7 +100,8 @@ impl<R: FnMut(u64, &mut [u8]) -> Result<()>> ReadElements for R {
 
 /// Where elements go.
 pub trait WriteElements {
-    /// Takes elements `first ..`, in ascending order without gaps, and as often as a reader begins anew at 0: what came before is void.
+    /// Takes elements `first ..`, in ascending order without gaps, and as often as a reader begins anew at 0:
+    /// what came before is void.
     ///
     /// # Errors
     /// As [`ReadElements::read`].
@@ -112,8 +118,8 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
 pub struct Sums<'a> {
     /// Points, as many as the longest vector has scalars; read anew for each pass over them.
     pub bases: Box<dyn ReadElements + 'a>,
-    /// Identity of the bases. Jobs with equal ids use a prefix of the same points, as long as the process lives, so an accelerator may keep
-    /// them for later sums.
+    /// Identity of the bases. Jobs with equal ids use a prefix of the same points, as long as the process
+    /// lives, so an accelerator may keep them for later sums.
     pub bases_id: Option<u64>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,
@@ -158,8 +164,8 @@ pub struct Transform<'a> {
     pub in_steps: Box<dyn InSteps + 'a>,
 }
 
-/// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which an accelerator has `2^log_chunk` elements at one
-/// time: whole columns, then whole rows.
+/// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which an
+/// accelerator has `2^log_chunk` elements at one time: whole columns, then whole rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {
     /// log2 of the number of rows, the length of a column.
@@ -194,9 +200,11 @@ impl Matrix {
     }
 }
 
-/// A transform's ends in two steps, the second of which starts when the first is done. A transform is written in one way: whole, or in steps.
+/// A transform's ends in two steps, the second of which starts when the first is done. A transform is written
+/// in one way: whole, or in steps.
 pub trait InSteps {
-    /// Leases what both steps need, and gives their ends. Asked again it begins anew: what was written is void.
+    /// Leases what both steps need, and gives their ends. Asked again it begins anew: what was written is
+    /// void.
     ///
     /// # Errors
     /// For a matrix that is not the transform's; of the disk or the budget.
@@ -205,12 +213,14 @@ pub trait InSteps {
 
 /// Where lines of elements come from and go to. None of them is read or written twice, and none begins anew.
 pub struct StepEnds<'a> {
-    /// The input, in the order of chunks of columns: of each row in turn as many elements as a chunk has columns.
+    /// The input, in the order of chunks of columns: of each row in turn as many elements as a chunk has
+    /// columns.
     pub input: Box<dyn ReadElements + 'a>,
-    /// What is between the steps: written in the order in which the input is read; then read in natural order, whole rows of a chunk at
-    /// a time.
+    /// What is between the steps: written in the order in which the input is read; then read in natural
+    /// order, whole rows of a chunk at a time.
     pub between: Box<dyn ReadWriteElements + 'a>,
-    /// The output, a matrix of `2^log_columns` by `2^log_rows`: of each of its rows in turn as many elements as a chunk has rows.
+    /// The output, a matrix of `2^log_columns` by `2^log_rows`: of each of its rows in turn as many elements
+    /// as a chunk has rows.
     pub output: Box<dyn WriteElements + 'a>,
 }
 

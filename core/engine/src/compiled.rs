@@ -1,7 +1,8 @@
 //! What makes a package compile its generic code, once for each type that it is for.
 //!
-//! A generic function is compiled in each crate that calls it for types which that crate knows. The functions of a trait that [`compiled!`]
-//! makes are generic over nothing: they are compiled where the trait is, and a crate that calls them compiles a call.
+//! A generic function is compiled in each crate that calls it for types which that crate knows. The functions
+//! of a trait that [`compiled!`] makes are generic over nothing: they are compiled where the trait is, and a
+//! crate that calls them compiles a call.
 //!
 //! [`compiled!`]: crate::compiled!
 

@@ -1,7 +1,8 @@
 //! Columns on disk within a budget of bytes, and stages that stream kernels over them.
 //!
-//! The engine knows no proof system. Bytes flow in from files and out to files; between them, leased buffers carry pieces of columns to
-//! kernels and back. Proof systems, commitments and the facade are made of it. In the order in which data flows:
+//! The engine knows no proof system. Bytes flow in from files and out to files; between them, leased buffers
+//! carry pieces of columns to kernels and back. Proof systems, commitments and the facade are made of it. In
+//! the order in which data flows:
 //!
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.

@@ -1,8 +1,9 @@
-//! A session: one budget, one scratch directory, one pool of threads; everything that streams works inside one.
+//! A session: one budget, one scratch directory, one pool of threads; everything that streams works inside
+//! one.
 //!
-//! A program may hold several; at most one at a time is the process's *current* session, which is what the patched
-//! prover asks for. With none, the patched prover is stock. A thread that is inside of a task ([`Session::admit`]) keeps the task's
-//! session, whatever other threads install.
+//! A program may hold several; at most one at a time is the process's *current* session, which is what the
+//! patched prover asks for. With none, the patched prover is stock. A thread that is inside of a task
+//! ([`Session::admit`]) keeps the task's session, whatever other threads install.
 
 mod environment;
 
@@ -27,21 +28,25 @@ pub use environment::{dir_of_environment, no_device, variable};
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
-/// The variable that holds the limit on the whole process, which leaves a budget: `512MiB`, or `auto`, the limit of the control group.
+/// The variable that holds the limit on the whole process, which leaves a budget: `512MiB`, or `auto`, the
+/// limit of the control group.
 pub const LIMIT_VARIABLE: &str = "SPILLPROOF_LIMIT";
-/// The variable that holds the directory for scratch files, which has to exist; the system's temporary directory without it.
+/// The variable that holds the directory for scratch files, which has to exist; the system's temporary
+/// directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
 /// The variable that says how scratch files are written: `sealed` (the default), `plain`.
 pub const SCRATCH_VARIABLE: &str = "SPILLPROOF_SCRATCH";
-/// The variable that, with `1`, refuses a session whose memory the system may write to a disk: see [`SessionBuilder::strict_secrets`].
+/// The variable that, with `1`, refuses a session whose memory the system may write to a disk: see
+/// [`SessionBuilder::strict_secrets`].
 pub const STRICT_SECRETS_VARIABLE: &str = "SPILLPROOF_STRICT_SECRETS";
 
 /// The variable that says which devices take part: `auto`, `off` (the default), `all`, or their numbers.
 pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
 /// The variable that holds the budget of each device's memory: `2GiB`, `auto`.
 pub const VRAM_VARIABLE: &str = "SPILLPROOF_VRAM";
-/// The variable that holds the budget of page-locked memory, through which data goes to the device: `256MiB`, `auto`.
+/// The variable that holds the budget of page-locked memory, through which data goes to the device: `256MiB`,
+/// `auto`.
 pub const PINNED_VARIABLE: &str = "SPILLPROOF_PINNED";
 /// The variable that says which jobs go to the device: `measured`, `always`.
 pub const OFFLOAD_VARIABLE: &str = "SPILLPROOF_OFFLOAD";
@@ -146,7 +151,8 @@ impl Session {
         self.is_from_environment
     }
 
-    /// Whether the environment decides if this thread has a session: it is inside of no task, and no session is installed or suspended.
+    /// Whether the environment decides if this thread has a session: it is inside of no task, and no session
+    /// is installed or suspended.
     pub fn is_left_to_environment() -> bool {
         let installed = installed().read().unwrap_or_else(PoisonError::into_inner);
         installed.is_empty() && PINNED.with_borrow(Vec::is_empty)
@@ -163,16 +169,17 @@ impl Session {
         self.quotient_tile_rows
     }
 
-    /// Runs `work` on the session's threads, after other tasks that compute there. What computes with columns goes there by itself; this is
-    /// for the caller's own arithmetic, or several stages of which none may come between. After a fork `work` runs where it is, and
-    /// what it asks of the session is refused.
+    /// Runs `work` on the session's threads, after other tasks that compute there. What computes with columns
+    /// goes there by itself; this is for the caller's own arithmetic, or several stages of which none may
+    /// come between. After a fork `work` runs where it is, and what it asks of the session is refused.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.workspace.in_turn(work)
     }
 
-    /// Admits a task (a proof, the making of keys) that takes all of its memory from this session, and makes the session the thread's
-    /// until the task is dropped. It waits while others run beside which the budget has no room for its `minimum_bytes`, the smallest
-    /// budget in which it works; that is computed only if there are others.
+    /// Admits a task (a proof, the making of keys) that takes all of its memory from this session, and makes
+    /// the session the thread's until the task is dropped. It waits while others run beside which the budget
+    /// has no room for its `minimum_bytes`, the smallest budget in which it works; that is computed only if
+    /// there are others.
     ///
     /// # Errors
     /// [`Error::NestedTask`] if it would wait for a task that its own thread is inside of; [`Error::Forked`].
@@ -197,7 +204,8 @@ impl Session {
         })
     }
 
-    /// Makes this the current session of this thread, until the guard is dropped, whatever is installed meanwhile.
+    /// Makes this the current session of this thread, until the guard is dropped, whatever is installed
+    /// meanwhile.
     pub fn pin(self: &Arc<Self>) -> Pinned {
         PINNED.with_borrow_mut(|pinned| pinned.push(Arc::clone(self)));
         Pinned {
@@ -205,8 +213,8 @@ impl Session {
         }
     }
 
-    /// Makes this the process's current session until the guard is dropped, or another is installed after it. Guards may go in any order:
-    /// current is what was installed last, of what is still there.
+    /// Makes this the process's current session until the guard is dropped, or another is installed after it.
+    /// Guards may go in any order: current is what was installed last, of what is still there.
     pub fn install(self: &Arc<Self>) -> SessionGuard {
         SessionGuard::new(Some(Arc::clone(self)))
     }
@@ -216,12 +224,14 @@ impl Session {
         SessionGuard::new(None)
     }
 
-    /// The current session: that of the task that this thread is inside of; else the process's, which is the one
-    /// [installed](Self::install), or none while it is [suspended](Self::suspend); else one made from [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
+    /// The current session: that of the task that this thread is inside of; else the process's, which is the
+    /// one [installed](Self::install), or none while it is [suspended](Self::suspend); else one made from
+    /// [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
     ///
     /// # Errors
-    /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. It is an error if the
-    /// environment asks for a budget or a device that is not available. This function opens no device.
+    /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. It is an
+    /// error if the environment asks for a budget or a device that is not available. This function opens no
+    /// device.
     pub fn current() -> Result<Option<Arc<Self>>> {
         Self::current_with(no_device)
     }
@@ -252,15 +262,17 @@ impl Session {
 }
 
 impl SessionBuilder {
-    /// The budget: a [`ByteSize`], or text such as `2GiB`, `512M`, `auto`. Text that is no size is an error of [`Self::build`].
+    /// The budget: a [`ByteSize`], or text such as `2GiB`, `512M`, `auto`. Text that is no size is an error
+    /// of [`Self::build`].
     pub fn memory(mut self, memory: impl IntoByteSize) -> Self {
         self.memory = memory.into_byte_size();
         self
     }
 
-    /// A limit on the resident memory of the whole process, from which the budget follows ([`Limit`]): a [`ByteSize`], or text such as `512M`;
-    /// `auto` is the hard limit of the process's control group. A budget that is set too ([`Self::memory`]) holds if it is the smaller one.
-    /// The memory of a device's driver is not in it.
+    /// A limit on the resident memory of the whole process, from which the budget follows ([`Limit`]): a
+    /// [`ByteSize`], or text such as `512M`; `auto` is the hard limit of the process's control group. A
+    /// budget that is set too ([`Self::memory`]) holds if it is the smaller one. The memory of a device's
+    /// driver is not in it.
     pub fn limit(mut self, limit: impl IntoByteSize) -> Self {
         self.limit = Some(limit.into_byte_size());
         self
@@ -284,22 +296,24 @@ impl SessionBuilder {
         self
     }
 
-    /// How scratch files are written; sealed by default. Files with a name (parameters, keys) never are. Where the kernel does not allow what
-    /// sealed advice takes, advice is in mapped files, with a warning; if sealed files are asked for here, [`Self::build`] refuses that.
+    /// How scratch files are written; sealed by default. Files with a name (parameters, keys) never are.
+    /// Where the kernel does not allow what sealed advice takes, advice is in mapped files, with a warning;
+    /// if sealed files are asked for here, [`Self::build`] refuses that.
     pub fn scratch(mut self, scratch: Scratch) -> Self {
         self.scratch = Some(scratch);
         self
     }
 
-    /// Refuses a session in which values of a witness may get to a disk in plain: with plain scratch files, where the kernel does not allow
-    /// sealed advice, with swap that is on, or with core dumps allowed. Without it, swap that is on is a warning.
+    /// Refuses a session in which values of a witness may get to a disk in plain: with plain scratch files,
+    /// where the kernel does not allow sealed advice, with swap that is on, or with core dumps allowed.
+    /// Without it, swap that is on is a warning.
     pub fn strict_secrets(mut self, strict: bool) -> Self {
         self.strict_secrets = strict;
         self
     }
 
-    /// Lets proofs keep their rounds, sealed, so that after a crash the same proof goes on from there: see [`crate::checkpoint`]. Without
-    /// it, nothing of a proof outlives its process.
+    /// Lets proofs keep their rounds, sealed, so that after a crash the same proof goes on from there: see
+    /// [`crate::checkpoint`]. Without it, nothing of a proof outlives its process.
     pub fn checkpoints(mut self, checkpoints: Checkpoints) -> Self {
         self.checkpoints = Some(checkpoints);
         self
@@ -317,27 +331,29 @@ impl SessionBuilder {
         self
     }
 
-    /// Quotients in tiles of so many rows (all of them, if that is more), instead of what fits the budget best, for tests
-    /// of the prover: what comes out does not depend on it. The planner knows nothing of it.
+    /// Quotients in tiles of so many rows (all of them, if that is more), instead of what fits the budget
+    /// best, for tests of the prover: what comes out does not depend on it. The planner knows nothing of it.
     #[doc(hidden)]
     pub fn quotient_tile_rows(mut self, rows: u64) -> Self {
         self.quotient_tile_rows = Some(rows);
         self
     }
 
-    /// An accelerator that may take over whole jobs (sums, transforms). The results are the same, unless its device computes wrong: the
-    /// drop-in's prover verifies a proof of such a session before it returns it; verify what you make yourself. Plans know no accelerator.
+    /// An accelerator that may take over whole jobs (sums, transforms). The results are the same, unless its
+    /// device computes wrong: the drop-in's prover verifies a proof of such a session before it returns it;
+    /// verify what you make yourself. Plans know no accelerator.
     pub fn accelerator(mut self, accelerator: Arc<dyn Accelerator>) -> Self {
         self.accelerator = Some(accelerator);
         self
     }
 
-    /// Makes the session. On glibc this also fixes the size from which freed blocks go back to the system at once, for the whole
-    /// process ([`crate::budget::return_freed_blocks`]).
+    /// Makes the session. On glibc this also fixes the size from which freed blocks go back to the system at
+    /// once, for the whole process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
-    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started, [`Error::Unavailable`] for sealed
-    /// scratch files, or strict secrets, that were asked for and are not possible here.
+    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started,
+    /// [`Error::Unavailable`] for sealed scratch files, or strict secrets, that were asked for and are not
+    /// possible here.
     pub fn build(self) -> Result<Session> {
         let no_size = |name| {
             move |error: ParseSizeError| Invalid::Setting {
@@ -403,7 +419,8 @@ fn threads_of(threads: usize) -> usize {
     }
 }
 
-/// Looks for ways in which values of a witness get to a disk besides scratch files: refuses them, or says them once.
+/// Looks for ways in which values of a witness get to a disk besides scratch files: refuses them, or says
+/// them once.
 fn check_secrets(scratch: Scratch, strict: bool) -> Result<()> {
     let refuse = |way: String, remedy| {
         Err(Error::Unavailable {
@@ -440,8 +457,8 @@ pub enum Participation {
     TakesNoPart,
 }
 
-/// A proof, or the making of keys, from its beginning to its end, on one thread: its session is the thread's, its leases are its own, and
-/// jobs that an accelerator does for it are counted.
+/// A proof, or the making of keys, from its beginning to its end, on one thread: its session is the thread's,
+/// its leases are its own, and jobs that an accelerator does for it are counted.
 #[must_use = "the task ends when this is dropped"]
 #[derive(Debug)]
 pub struct Task {
@@ -517,7 +534,8 @@ impl Drop for SessionGuard {
     }
 }
 
-/// What guards keep current, with their numbers, the latest last: sessions, or none. Without any, it is the environment's.
+/// What guards keep current, with their numbers, the latest last: sessions, or none. Without any, it is the
+/// environment's.
 type Installed = Vec<(u64, Option<Arc<Session>>)>;
 
 fn installed() -> &'static RwLock<Installed> {

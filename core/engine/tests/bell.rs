@@ -1,9 +1,11 @@
-//! All orders in which two senders and a thread that falls asleep can meet: none leaves the thread asleep with something in its inbox.
+//! All orders in which two senders and a thread that falls asleep can meet: none leaves the thread asleep
+//! with something in its inbox.
 
 #[path = "../src/storage/bell.rs"]
 mod bell;
 
-/// What `bell.rs` takes from `storage::sync`: here loom's, which runs a test once for each order of its operations.
+/// What `bell.rs` takes from `storage::sync`: here loom's, which runs a test once for each order of its
+/// operations.
 mod sync {
     pub use std::sync::PoisonError;
 
@@ -15,7 +17,8 @@ use bell::Desk;
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-/// How often a thread is interrupted in favour of another in one order, at most: without a bound there are too many orders.
+/// How often a thread is interrupted in favour of another in one order, at most: without a bound there are
+/// too many orders.
 const PREEMPTIONS_MAX: usize = 2;
 
 /// Takes until the desk is closed, as the ring's thread does.

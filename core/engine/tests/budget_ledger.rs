@@ -30,7 +30,8 @@ fn concurrent_leases_never_pass_the_limit() {
                     let bytes = (round * 37 + thread * 101) % 400;
                     match budget.lease(bytes, "worker") {
                         Ok(lease) => {
-                            // Counted after it was taken and before it is given back: never more than the ledger's.
+                            // Counted after it was taken and before it is given back: never more than the
+                            // ledger's.
                             let now = held.fetch_add(bytes, SeqCst) + bytes;
                             most.fetch_max(now, SeqCst);
                             assert!(now <= LIMIT);

@@ -1,4 +1,5 @@
-//! A process that was forked off without exec has the session's memory and none of its threads: a call is an error there, and ends.
+//! A process that was forked off without exec has the session's memory and none of its threads: a call is an
+//! error there, and ends.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, unsafe_code)]
 

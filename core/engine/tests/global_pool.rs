@@ -1,4 +1,5 @@
-//! Callers on every thread of rayon's global pool, and an accelerator whose own threads read columns meanwhile.
+//! Callers on every thread of rayon's global pool, and an accelerator whose own threads read columns
+//! meanwhile.
 //!
 //! One test, since it sizes the global pool of its process.
 

@@ -1,5 +1,5 @@
-//! What the engine allocates outside its leases is small, and grows at most as the square root of n (tables of
-//! twiddles, lists of a panel's rows).
+//! What the engine allocates outside its leases is small, and grows at most as the square root of n (tables
+//! of twiddles, lists of a panel's rows).
 //!
 //! A test binary of its own: its allocator counts the whole process.
 
@@ -56,7 +56,8 @@ fn what_is_outside_leases_stays_small() {
     // Each thread keeps a strip for transforms in lanes: 320 KiB.
     let kept = rayon::current_num_threads() as u64 * (384 << 10);
     assert!(large < (1 << 20) + kept, "{large} bytes outside leases at 2^18");
-    // Sixteen times the elements: four times the tables, strips that a thread had no use for before, and some noise.
+    // Sixteen times the elements: four times the tables, strips that a thread had no use for before, and some
+    // noise.
     assert!(
         large < 4 * small + kept + (128 << 10),
         "{small} bytes at 2^14 became {large} at 2^18"

@@ -1,5 +1,5 @@
-//! Many callers, one budget: sums and tasks that come at the same time wait for each other, and none is refused. What is current, and who
-//! may ask a accelerator.
+//! Many callers, one budget: sums and tasks that come at the same time wait for each other, and none is
+//! refused. What is current, and who may ask a accelerator.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -20,7 +20,8 @@ use spillproof_engine::storage::{Fault, FaultPlan, Region};
 use spillproof_engine::stream::Scalars;
 use spillproof_testing::watchdog;
 
-/// A session that keeps its witness off the disk is refused where the system could write it there, with the reason.
+/// A session that keeps its witness off the disk is refused where the system could write it there, with the
+/// reason.
 #[test]
 fn strict_secrets_are_kept_or_refused_by_name() {
     let dir = tempfile::tempdir().expect("temporary directory");

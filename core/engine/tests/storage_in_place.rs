@@ -13,7 +13,8 @@ use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Segment};
 use storage_cases::{PAGE, cases};
 
-/// Memory that a caller lends is read into and written from, in pieces, and seen whole by the caller before the next is asked for.
+/// Memory that a caller lends is read into and written from, in pieces, and seen whole by the caller before
+/// the next is asked for.
 #[test]
 fn a_callers_memory_is_transferred_in_place() {
     const PAGES: usize = 100;

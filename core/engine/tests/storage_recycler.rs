@@ -1,4 +1,5 @@
-//! What scratch files take on disk: one that has gone gives its room to the next, and never is more taken than at one time before.
+//! What scratch files take on disk: one that has gone gives its room to the next, and never is more taken
+//! than at one time before.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! One suite for all backends: {uring, pread} x {direct, buffered} x {disk, tmpfs}, plain and with short or interrupted
-//! transfers, against a twin in memory.
+//! One suite for all backends: {uring, pread} x {direct, buffered} x {disk, tmpfs}, plain and with short or
+//! interrupted transfers, against a twin in memory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -277,7 +277,8 @@ fn dropped_pendings_free_their_buffers_after_the_transfer() {
     }
 }
 
-/// Publishes, reads back, uses scratch: every kind of operation at least once. `Ok(false)` if the bytes differ.
+/// Publishes, reads back, uses scratch: every kind of operation at least once. `Ok(false)` if the bytes
+/// differ.
 fn scenario(case: &Case, storage: &Storage, budget: &Budget) -> Result<bool, Error> {
     let path = case.dir.path().join("published");
     let mut pages = budget.buffer(4 * PAGE, "pages")?;
@@ -535,9 +536,9 @@ fn kill_leaves_the_old_file_or_the_new_one() {
     assert_eq!(entries(dir.path()), [path], "partial files are swept");
 }
 
-/// How many of a file's pages are in the page cache: a read that may not wait succeeds only on those.
-/// Asking begins to read the others, so a second answer is worth nothing, and on a busy machine some of them arrive before the kernel
-/// looks.
+/// How many of a file's pages are in the page cache: a read that may not wait succeeds only on those. Asking
+/// begins to read the others, so a second answer is worth nothing, and on a busy machine some of them arrive
+/// before the kernel looks.
 fn cached_pages(path: &Path) -> usize {
     use rustix::io::{ReadWriteFlags, preadv2};
     let file = std::fs::File::open(path).unwrap();

@@ -1,13 +1,17 @@
 //! Linear combinations of points by signal: what a setup makes of the points of the rows.
 //!
-//! Of the terms (row, signal, value) of a matrix and a point for each row, the sum of `value * points[row]` over the terms of each signal.
+//! Of the terms (row, signal, value) of a matrix and a point for each row, the sum of `value * points[row]`
+//! over the terms of each signal.
 //!
-//! Algorithm: the sums of a range of signals are in memory. For each range the terms are read once, in the order of rows, and the points beside
-//! them. The terms of a chunk that are in the range are sorted by signal; points of other values than one and minus one are multiplied, those of a
-//! value together ([`Multiplier`]), then the points of a signal are added up in a tree, and what is left to the signal's sum, many additions to one inversion.
-//! Each thread has the signals of a part of the chunk. No order of signals costs more than another.
+//! Algorithm: the sums of a range of signals are in memory. For each range the terms are read once, in the
+//! order of rows, and the points beside them. The terms of a chunk that are in the range are sorted by
+//! signal; points of other values than one and minus one are multiplied, those of a value together
+//! ([`Multiplier`]), then the points of a signal are added up in a tree, and what is left to the signal's
+//! sum, many additions to one inversion. Each thread has the signals of a part of the chunk. No order of
+//! signals costs more than another.
 //!
-//! Memory: the distinct values; a chunk of terms, points and products; the sums of a range, in what is left. Passes: as many as ranges.
+//! Memory: the distinct values; a chunk of terms, points and products; the sums of a range, in what is left.
+//! Passes: as many as ranges.
 
 use std::ops::Range;
 
@@ -135,7 +139,8 @@ where
             Multiplier::<P>::bytes(threads, block_points) + threads as u64 * BucketAdder::<P>::bytes()
         };
         let point_bytes = Point::<P>::BYTES as u64;
-        // Terms, points, products and factors of a chunk, its readers, queues of its additions, and three buffers of the writer.
+        // Terms, points, products and factors of a chunk, its readers, queues of its additions, and three
+        // buffers of the writer.
         let beside_bytes = |chunk: u64, block_points| {
             let each = 16 + size_of::<Term>() as u64 + 3 * point_bytes + 32 + 8 + 24;
             let read = constraints.coefficients().reader_bytes(chunk, 2)
@@ -285,8 +290,9 @@ where
             .for_each(|((terms, points, sums, first), adder)| add_part(adder, terms, points, sums, first));
     }
 
-    /// Multiplies the points at the places of the first `count` others by their values. Circuits have few values: the points of one take the
-    /// steps of that value alone, which for a power of two are its doublings.
+    /// Multiplies the points at the places of the first `count` others by their values. Circuits have few
+    /// values: the points of one take the steps of that value alone, which for a power of two are its
+    /// doublings.
     fn multiply(&mut self, count: usize) {
         let others = &mut self.others[..count];
         others.par_sort_unstable_by_key(|[value, _]| *value);

@@ -1,14 +1,16 @@
 //! The linear combinations of all constraints, for one witness: the first stage of a proof.
 //!
-//! Algorithm: coefficients are in the order of their constraints, so one pass over them gives the values `a` and `b` of both matrices in the
-//! order of rows. A chunk of coefficients is cut where a row ends, and the parts are added up side by side. The third matrix of a rank-1
-//! constraint system does not stand in a key: where the witness satisfies the constraints, its values are `c = a * b`.
+//! Algorithm: coefficients are in the order of their constraints, so one pass over them gives the values `a`
+//! and `b` of both matrices in the order of rows. A chunk of coefficients is cut where a row ends, and the
+//! parts are added up side by side. The third matrix of a rank-1 constraint system does not stand in a key:
+//! where the witness satisfies the constraints, its values are `c = a * b`.
 //!
-//! The witness is read in any order ([`Lookup`]): circuits name neighbouring signals in neighbouring constraints. While a piece of a chunk is added
-//! up, coefficients and signals of the next one are read.
+//! The witness is read in any order ([`Lookup`]): circuits name neighbouring signals in neighbouring
+//! constraints. While a piece of a chunk is added up, coefficients and signals of the next one are read.
 //!
-//! Memory: the distinct values of coefficients (circuits have a few to some thousands); two chunks of coefficients and their reader; a tile of rows
-//! for each of `a`, `b` and `c`, and their writers; the witness, or what of it there is room for.
+//! Memory: the distinct values of coefficients (circuits have a few to some thousands); two chunks of
+//! coefficients and their reader; a tile of rows for each of `a`, `b` and `c`, and their writers; the
+//! witness, or what of it there is room for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,8 +72,8 @@ impl<F: KernelField> Constraints<F> {
     /// The values of both matrices in each row of the domain, and the products of both.
     ///
     /// # Errors
-    /// [`Error::Format`] for a coefficient outside of the matrices, or out of order; [`Error::BudgetTooSmall`], [`Error::OverBudget`];
-    /// what reading and writing columns may give.
+    /// [`Error::Format`] for a coefficient outside of the matrices, or out of order;
+    /// [`Error::BudgetTooSmall`], [`Error::OverBudget`]; what reading and writing columns may give.
     pub(super) fn evaluate(&self, witness: &Column<F>, shape: &Shape) -> Result<[Column<F>; 3]> {
         let (workspace, rows) = (witness.workspace(), 1 << shape.log_domain);
         let draft = |what| Draft::<F>::scratch(workspace, what, rows, Placement::Disk);
@@ -228,7 +230,8 @@ impl<F: KernelField> Constraints<F> {
             + vec_bytes::<F>(self.values.len())
     }
 
-    /// What a reader of coefficients holds. Where frames have no power of two of them, a chunk begins inside of a frame.
+    /// What a reader of coefficients holds. Where frames have no power of two of them, a chunk begins inside
+    /// of a frame.
     fn reader_bytes(&self, chunk: u64) -> u64 {
         let frame_elements = self.coefficients.frame_elements();
         let whole_frames = chunk.next_multiple_of(frame_elements);
@@ -412,7 +415,8 @@ fn add_side_by_side<F: KernelField>(
     );
 }
 
-/// The index of the first coefficient of a row, not the first of all, near `index`; none if all are of one row.
+/// The index of the first coefficient of a row, not the first of all, near `index`; none if all are of one
+/// row.
 fn row_start_near(coefficients: &[Coefficient], index: usize) -> Option<usize> {
     let row = coefficients.get(index)?.row;
     let start = coefficients.partition_point(|coefficient| coefficient.row < row);

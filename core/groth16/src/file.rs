@@ -16,11 +16,12 @@ use spillproof_engine::error::Invalid;
 use spillproof_kernels::curve::{Curve, Point};
 
 impl<E: PairingCurve> ProvingKey<E> {
-    /// Opens a container, whose roots of unity are those of circom's tools. Nothing is copied; each frame is checked when it is read.
+    /// Opens a container, whose roots of unity are those of circom's tools. Nothing is copied; each frame is
+    /// checked when it is read.
     ///
     /// # Errors
-    /// Those of [`Container::open`]; [`Error::Format`] if the container holds no key, or a point of its verifying key is none;
-    /// [`Invalid::OtherCurve`].
+    /// Those of [`Container::open`]; [`Error::Format`] if the container holds no key, or a point of its
+    /// verifying key is none; [`Invalid::OtherCurve`].
     pub fn open_container(workspace: &Workspace, path: &Path) -> Result<Self> {
         E::open_container(workspace, path)
     }

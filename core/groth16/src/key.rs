@@ -55,11 +55,11 @@ pub struct ProvingKey<E: PairingCurve> {
 /// The basis that a key has the quotient's points in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotientBasis {
-    /// The Lagrange basis of the coset of the domain, where the vanishing polynomial is a constant, which the points contain: keys of circom's
-    /// tools.
+    /// The Lagrange basis of the coset of the domain, where the vanishing polynomial is a constant, which the
+    /// points contain: keys of circom's tools.
     Coset,
-    /// Powers of X times the vanishing polynomial: keys of libsnark and arkworks. The quotient has one coefficient less than there are rows; the
-    /// last point is not used.
+    /// Powers of X times the vanishing polynomial: keys of libsnark and arkworks. The quotient has one
+    /// coefficient less than there are rows; the last point is not used.
     Monomial,
 }
 
@@ -102,13 +102,15 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// The key's sizes.
     ///
     /// # Errors
-    /// [`Invalid::Length`] for columns that do not belong together, [`Invalid::PowerOfTwo`] for a domain that is none.
+    /// [`Invalid::Length`] for columns that do not belong together, [`Invalid::PowerOfTwo`] for a domain that
+    /// is none.
     pub fn shape(&self) -> Result<Shape> {
         E::shape(self)
     }
 
-    /// That all points are on their curves. Points of a container were checked when it was made; those of a `.zkey` file are read where they are, and the
-    /// sum over points off the curve is a proof that does not verify.
+    /// That all points are on their curves. Points of a container were checked when it was made; those of a
+    /// `.zkey` file are read where they are, and the sum over points off the curve is a proof that does not
+    /// verify.
     ///
     /// # Errors
     /// [`spillproof_engine::Error::Format`] with the first that is not; what reading columns may give.
@@ -127,7 +129,8 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// What a proof with this key will take.
     ///
     /// # Errors
-    /// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works; those of [`Self::shape`].
+    /// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works; those of
+    /// [`Self::shape`].
     pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
         E::plan_with(self, budget_bytes, threads, rates)
     }
@@ -135,7 +138,8 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// A key of this shape in a dry workspace.
     ///
     /// # Errors
-    /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field does not have.
+    /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field
+    /// does not have.
     pub(super) fn dry(workspace: &Workspace, shape: &Shape, quotient: QuotientBasis) -> Result<Self> {
         let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
         fn column<T: Element>(workspace: &Workspace, what: &str, len: u64) -> Result<Column<T>> {
@@ -285,8 +289,9 @@ fn check_on_curve<P: Curve>(name: &'static str, points: &Column<Point<P>>) -> Re
 }
 
 impl<F: KernelField> Domain<F> {
-    /// The domain of `2^log_n` rows and its coset as circom's tools choose them: roots are powers of the smallest number that is no square; the
-    /// coset begins with the root of twice the order, or, where the field has no such root, with the number's square.
+    /// The domain of `2^log_n` rows and its coset as circom's tools choose them: roots are powers of the
+    /// smallest number that is no square; the coset begins with the root of twice the order, or, where the
+    /// field has no such root, with the number's square.
     ///
     /// # Errors
     /// [`Invalid::PowerOfTwo`] for a domain that the field does not have.

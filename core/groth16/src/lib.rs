@@ -1,17 +1,20 @@
-//! Groth16 (Groth, *On the size of pairing-based non-interactive arguments*, 2016) with a key and a witness on disk.
+//! Groth16 (Groth, *On the size of pairing-based non-interactive arguments*, 2016) with a key and a witness
+//! on disk.
 //!
-//! A [`ProvingKey`] is points and coefficients in columns; a witness is a column of scalars. [`prove`], or [`prove_in`] a session, goes through four
-//! stages:
+//! A [`ProvingKey`] is points and coefficients in columns; a witness is a column of scalars. [`prove`], or
+//! [`prove_in`] a session, goes through four stages:
 //!
-//! 1. `constraints`: the coefficients are read once, in the order of their constraints, and the witness in any order. They give
-//!    the values of the left and right linear combinations, and of their product, which stands for the third one.
-//! 2. `quotient`: the values go to the coset of the odd powers of a root of twice the order, where the numerator of the quotient is, up to
-//!    a constant that the key contains, the quotient itself (so do circom and its provers; the key's `h` points belong to this coset).
+//! 1. `constraints`: the coefficients are read once, in the order of their constraints, and the witness in
+//!    any order. They give the values of the left and right linear combinations, and of their product, which
+//!    stands for the third one.
+//! 2. `quotient`: the values go to the coset of the odd powers of a root of twice the order, where the
+//!    numerator of the quotient is, up to a constant that the key contains, the quotient itself (so do circom
+//!    and its provers; the key's `h` points belong to this coset).
 //! 3. Sums over the key's points: four with the witness, one with the quotient.
 //! 4. Blinding, and verification: a proof that does not verify is an error, never a result.
 //!
-//! Curves: BN254 and BLS12-381 ([`PairingCurve`]). All of it is compiled for both in this crate: functions over a curve call that curve's, and
-//! functions over files take the curve that the file names.
+//! Curves: BN254 and BLS12-381 ([`PairingCurve`]). All of it is compiled for both in this crate: functions
+//! over a curve call that curve's, and functions over files take the curve that the file names.
 //! Memory: that of one stage at a time, whatever the circuit.
 //!
 //! Architecture invariant: this room knows no format of files of other programs.

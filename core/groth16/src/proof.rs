@@ -49,12 +49,13 @@ impl<E: PairingCurve> std::fmt::Debug for Proof<E> {
     }
 }
 
-/// The proof that the prover of the same key makes in memory with the random values r and s. `witness` has a value for each signal, the constant
-/// one first.
+/// The proof that the prover of the same key makes in memory with the random values r and s. `witness` has a
+/// value for each signal, the constant one first.
 ///
 /// # Errors
-/// [`Invalid::Length`] for a witness of another circuit, [`Invalid::WitnessStart`] if its first value is not one, [`Invalid::NotSatisfied`] if the
-/// proof does not verify; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]; what reading and writing columns may give.
+/// [`Invalid::Length`] for a witness of another circuit, [`Invalid::WitnessStart`] if its first value is not
+/// one, [`Invalid::NotSatisfied`] if the proof does not verify; [`spillproof_engine::Error::BudgetTooSmall`],
+/// [`spillproof_engine::Error::OverBudget`]; what reading and writing columns may give.
 pub fn prove<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,

@@ -1,13 +1,14 @@
 //! The quotient in the basis of the key's `h` points: the second stage of a proof.
 //!
-//! Where a witness satisfies the constraints, `a * b - c` vanishes on the domain, and its quotient by the domain's vanishing polynomial `X^n - 1` has
-//! fewer than n coefficients. On the coset of `shift * omega^i`, where `shift^2 = omega`, that polynomial is the constant -2: so the values of
-//! `a * b - c` on the coset determine the quotient, and the `h` points of circom's keys contain the constant. For other keys a transform gives the
-//! quotient's coefficients.
+//! Where a witness satisfies the constraints, `a * b - c` vanishes on the domain, and its quotient by the
+//! domain's vanishing polynomial `X^n - 1` has fewer than n coefficients. On the coset of `shift * omega^i`,
+//! where `shift^2 = omega`, that polynomial is the constant -2: so the values of `a * b - c` on the coset
+//! determine the quotient, and the `h` points of circom's keys contain the constant. For other keys a
+//! transform gives the quotient's coefficients.
 //!
-//! Algorithm: each of the three columns is taken to its coefficients and from there to the coset, where they become one ([`transform_twice`]): in
-//! memory, or in three passes over the disk. For a key that has the monomial basis, another transform goes back. Memory: that of
-//! the transforms.
+//! Algorithm: each of the three columns is taken to its coefficients and from there to the coset, where they
+//! become one ([`transform_twice`]): in memory, or in three passes over the disk. For a key that has the
+//! monomial basis, another transform goes back. Memory: that of the transforms.
 
 use super::{Domain, QuotientBasis};
 use spillproof_engine::Result;

@@ -1,8 +1,10 @@
 //! The points of a key from a ceremony's first phase, out of core.
 //!
-//! With L_i the Lagrange polynomials of the rows and u, v, w the three matrices, a signal s has the points `A = sum u_is L_i`, `B = sum v_is L_i` (in
-//! both groups) and `C = sum u_is beta L_i + v_is alpha L_i + w_is L_i`, over a gamma and a delta of one: those of a key to which no one has
-//! contributed. The points of the quotient are the Lagrange basis of the coset in the domain of twice the rows.
+//! With L_i the Lagrange polynomials of the rows and u, v, w the three matrices, a signal s has the points
+//! `A = sum u_is L_i`, `B = sum v_is L_i` (in both groups) and
+//! `C = sum u_is beta L_i + v_is alpha L_i + w_is L_i`, over a gamma and a delta of one: those of a key to
+//! which no one has contributed. The points of the quotient are the Lagrange basis of the coset in the domain
+//! of twice the rows.
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{AdditiveGroup, Field};
@@ -46,7 +48,8 @@ pub(crate) struct Queries<E: PairingCurve> {
 /// The points of each signal.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]; what reading and writing columns may give.
+/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]; what reading and
+/// writing columns may give.
 pub(crate) fn queries<E: PairingCurve>(
     terms: &Constraints<E::Scalar>,
     powers: &Powers<E>,
@@ -106,7 +109,8 @@ where
     writer.finish()
 }
 
-/// Powers of tau, times a constant, to the Lagrange points of a domain, times the same. `progress` as in [`group_ntt`].
+/// Powers of tau, times a constant, to the Lagrange points of a domain, times the same. `progress` as in
+/// [`group_ntt`].
 ///
 /// # Errors
 /// Those of [`group_ntt`].
@@ -123,13 +127,16 @@ where
     group_ntt::<P>(powers, &transform, Placement::Disk, progress)
 }
 
-/// The Lagrange points of the coset in the domain of twice the rows, from n powers of tau and the n after them.
+/// The Lagrange points of the coset in the domain of twice the rows, from n powers of tau and the n after
+/// them.
 ///
-/// Of 2n rows, those with odd indices. With w the root of order 2n, `L_(2i+1) = 1/2n sum over j < 2n of w^(-(2i+1)j) tau^j`, and as
-/// `w^n = -1` that is the inverse transform of `w^-j (tau^j - tau^(j+n)) / 2` over n points.
+/// Of 2n rows, those with odd indices. With w the root of order 2n,
+/// `L_(2i+1) = 1/2n sum over j < 2n of w^(-(2i+1)j) tau^j`, and as `w^n = -1` that is the inverse transform
+/// of `w^-j (tau^j - tau^(j+n)) / 2` over n points.
 ///
 /// # Errors
-/// [`Invalid::PowerOfTwo`] for a domain of which there is no such coset; those of [`group_ntt`] and [`add_multiples`].
+/// [`Invalid::PowerOfTwo`] for a domain of which there is no such coset; those of [`group_ntt`] and
+/// [`add_multiples`].
 pub(crate) fn coset_lagrange<P: Curve>(
     [low, high]: [&Column<Point<P>>; 2],
     log_n: u32,

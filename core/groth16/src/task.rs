@@ -1,4 +1,5 @@
-//! A proof as a task of a session: run dry first, and refused before any work if the budget or the disk is too small.
+//! A proof as a task of a session: run dry first, and refused before any work if the budget or the disk is
+//! too small.
 
 use std::sync::Arc;
 
@@ -13,11 +14,12 @@ use spillproof_engine::session::{Participation, Session};
 /// More than any proof takes.
 const ENOUGH_BYTES: u64 = 1 << 45;
 
-/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too little memory, and
-/// is run dry first.
+/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too
+/// little memory, and is run dry first.
 ///
 /// # Errors
-/// As [`prove`]; [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works, [`spillproof_engine::Error::DiskTooSmall`], both before any work;
+/// As [`prove`]; [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works,
+/// [`spillproof_engine::Error::DiskTooSmall`], both before any work;
 /// [`spillproof_engine::Error::NestedTask`], [`spillproof_engine::Error::Forked`].
 pub fn prove_in<E: PairingCurve>(
     session: &Arc<Session>,
@@ -45,7 +47,8 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
     prove(key, witness, random)
 }
 
-/// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another key, [`ProvingKey::plan`].
+/// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another
+/// key, [`ProvingKey::plan`].
 ///
 /// # Errors
 /// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works.

@@ -1,9 +1,9 @@
 //! The fields and curves that kernels are compiled for.
 //!
-//! A generic function is compiled in each package that calls it for types which that package knows. A kernel is a loop over lanes, of which
-//! there are three kinds: each package with a proof system would compile all of them anew. The functions of [`FieldKernels`] and
-//! [`CurveKernels`] are generic over nothing, so they are compiled here, once for each field and curve below, and nowhere else. A new
-//! field or curve is a line here.
+//! A generic function is compiled in each package that calls it for types which that package knows. A kernel
+//! is a loop over lanes, of which there are three kinds: each package with a proof system would compile all
+//! of them anew. The functions of [`FieldKernels`] and [`CurveKernels`] are generic over nothing, so they are
+//! compiled here, once for each field and curve below, and nowhere else. A new field or curve is a line here.
 
 use std::any::Any;
 

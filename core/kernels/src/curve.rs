@@ -1,8 +1,9 @@
 //! Affine points as they lie on disk, and the curves that the kernels accept.
 //!
-//! A [`Point`] is two coordinates in Montgomery form: 64 bytes on BN254's G1, 96 and 192 on BLS12-381's G1 and G2; infinity is all zero
-//! bytes, which is no point of a curve with b != 0. arkworks' `Affine` carries a flag beside its coordinates (72 bytes): the
-//! kernels read an SRS as it was written, so they use this form, and convert at their edges only. Memory: none.
+//! A [`Point`] is two coordinates in Montgomery form: 64 bytes on BN254's G1, 96 and 192 on BLS12-381's G1
+//! and G2; infinity is all zero bytes, which is no point of a curve with b != 0. arkworks' `Affine` carries a
+//! flag beside its coordinates (72 bytes): the kernels read an SRS as it was written, so they use this form,
+//! and convert at their edges only. Memory: none.
 
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
@@ -12,14 +13,16 @@ use spillproof_format::{Element, SpareBits};
 use super::compiled::CurveKernels;
 use super::field::CoordinateField;
 
-/// A short Weierstrass curve with b != 0 (so that (0, 0) is free to mean infinity), over a field that the kernels have arithmetic for.
+/// A short Weierstrass curve with b != 0 (so that (0, 0) is free to mean infinity), over a field that the
+/// kernels have arithmetic for.
 ///
 /// Implemented for those of [`CurveKernels`]: G1 and G2 of BN254 and BLS12-381, Pallas, Vesta.
 pub trait Curve: CurveKernels {}
 
 impl<P: CurveKernels> Curve for P {}
 
-/// An affine point: coordinates only, (0, 0) for infinity. Aligned, so that a point takes as few cache lines as it can.
+/// An affine point: coordinates only, (0, 0) for infinity. Aligned, so that a point takes as few cache lines
+/// as it can.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinates<F> {
@@ -108,7 +111,8 @@ impl<F: CoordinateField> Element for Coordinates<F> {
     }
 }
 
-/// Many points to affine form, with one inversion for all of them. Memory: two Jacobian points for each while it runs.
+/// Many points to affine form, with one inversion for all of them. Memory: two Jacobian points for each while
+/// it runs.
 pub fn normalize<P: Curve>(points: &[Projective<P>]) -> Vec<Point<P>> {
     Projective::normalize_batch(points)
         .iter()

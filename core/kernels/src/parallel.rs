@@ -1,8 +1,9 @@
 //! Loops on the threads of the caller's pool.
 //!
-//! rayon's parallel iterators make some twenty functions of each loop, for each type that it is over. The engine is generic over fields and
-//! curves: those functions were half of all in the program of its tests. Here threads take the items of an ordinary iterator in turns, and
-//! what starts them is generic over nothing. An item has to be work for a few microseconds at least.
+//! rayon's parallel iterators make some twenty functions of each loop, for each type that it is over. The
+//! engine is generic over fields and curves: those functions were half of all in the program of its tests.
+//! Here threads take the items of an ordinary iterator in turns, and what starts them is generic over
+//! nothing. An item has to be work for a few microseconds at least.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -113,7 +114,8 @@ impl<I: Iterator<Item: Send> + Send> Shared<I> {
     }
 }
 
-/// Calls `work` up to `times` times, on as many threads of the pool as are free. Each call works until nothing is left.
+/// Calls `work` up to `times` times, on as many threads of the pool as are free. Each call works until
+/// nothing is left.
 fn on_threads(times: usize, work: &(dyn Fn() + Sync)) {
     let times = times.min(rayon::current_num_threads());
     if times <= 1 {

@@ -16,8 +16,8 @@ use crate::curve::{Config, Point, Scalar};
 use crate::error::Result;
 use crate::once::once;
 
-/// One basis of an SRS, as points `C`. Reading it as a slice maps its file, which is checked first and takes page cache that the
-/// kernel may have back; nothing else does that.
+/// One basis of an SRS, as points `C`. Reading it as a slice maps its file, which is checked first and takes
+/// page cache that the kernel may have back; nothing else does that.
 pub struct StoredBasis<C: Element> {
     column: Column<C>,
     first: C,
@@ -37,8 +37,8 @@ pub struct StoredSrs<C: Element> {
 }
 
 impl<C: Element + Plain> StoredSrs<C> {
-    /// Opens a container in place: its points stay in the file, each frame of which is checked when it is read. Lagrange points that the
-    /// file does not have are computed.
+    /// Opens a container in place: its points stay in the file, each frame of which is checked when it is
+    /// read. Lagrange points that the file does not have are computed.
     ///
     /// # Errors
     /// If it is no SRS over BN254, or has no monomial points; where the disk or the budget has no room.
@@ -93,7 +93,8 @@ impl<C: Element + Plain> StoredBasis<C> {
         })
     }
 
-    /// A new column of `len` points, in the place and the frames of an SRS that the engine makes: a plan takes them for granted.
+    /// A new column of `len` points, in the place and the frames of an SRS that the engine makes: a plan
+    /// takes them for granted.
     ///
     /// # Errors
     /// Where the disk or the budget has no room.
@@ -176,7 +177,8 @@ impl<C: Element + Plain> StoredBasis<C> {
         for_each_chunk(&self.column, infinity(), "points being written", take)
     }
 
-    /// The sums of `scalars[i] * self[i]`, for many vectors of scalars in as few passes over the points as memory allows.
+    /// The sums of `scalars[i] * self[i]`, for many vectors of scalars in as few passes over the points as
+    /// memory allows.
     ///
     /// # Errors
     /// If a column can't be read, or the budget has no room.

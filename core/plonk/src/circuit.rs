@@ -1,5 +1,5 @@
-//! A circuit's shape: its columns, constraints and queries, in this crate's own types. A drop-in converts its fork's
-//! constraint system once for each key and each proof.
+//! A circuit's shape: its columns, constraints and queries, in this crate's own types. A drop-in converts its
+//! fork's constraint system once for each key and each proof.
 
 use crate::curve;
 

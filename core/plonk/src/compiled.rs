@@ -1,9 +1,10 @@
 //! The curves that this crate is compiled for.
 //!
-//! A generic function is compiled in each crate that calls it for types which that crate knows. Upstream's provers are generic over circuits
-//! and transcripts, so each program with a circuit would compile the engine anew: minutes, and megabytes. The functions of [`ProverField`]
-//! and [`ProverCurve`] are generic over nothing: they are compiled in this crate, once for each field and curve below. A drop-in calls the
-//! engine through them wherever a circuit, a transcript or a scheme of its caller's is a type parameter.
+//! A generic function is compiled in each crate that calls it for types which that crate knows. Upstream's
+//! provers are generic over circuits and transcripts, so each program with a circuit would compile the engine
+//! anew: minutes, and megabytes. The functions of [`ProverField`] and [`ProverCurve`] are generic over
+//! nothing: they are compiled in this crate, once for each field and curve below. A drop-in calls the engine
+//! through them wherever a circuit, a transcript or a scheme of its caller's is a type parameter.
 
 use crate::stages::FixedCells;
 use ark_ff::PrimeField;
@@ -43,7 +44,8 @@ pub(crate) fn sums<C: Curve>(
 }
 
 compiled! {
-    /// A scalar field of a [`ProverCurve`]. Errors are the engine's: the disk or the budget has no room, or the disk fails.
+    /// A scalar field of a [`ProverCurve`]. Errors are the engine's: the disk or the budget has no room, or
+    /// the disk fails.
     pub trait ProverField: KernelField;
     for {
         #[cfg(feature = "bn254")]
@@ -128,8 +130,8 @@ compiled! {
 }
 
 compiled! {
-    /// A curve that provers are compiled for. Its commitments and their parameters are [`CommitCurve`]'s. Errors are the engine's, the
-    /// transcript's and the scheme's.
+    /// A curve that provers are compiled for. Its commitments and their parameters are [`CommitCurve`]'s.
+    /// Errors are the engine's, the transcript's and the scheme's.
     pub trait ProverCurve: CommitCurve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
         #[cfg(feature = "bn254")]
@@ -170,8 +172,8 @@ compiled! {
             rounds: &mut Rounds<'_, Self>,
         ) -> Result<bool>
             = Witness::take_kept;
-        /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit
-        /// before its first phase, some for all circuits before the first one's.
+        /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some
+        /// forks do so for each circuit before its first phase, some for all circuits before the first one's.
         fn absorb_instances(
             witness: &Witness<'_, ScalarOf<Self>>,
             rounds: &mut Rounds<'_, Self>,
@@ -183,7 +185,8 @@ compiled! {
             commit: &mut Commit<'_, ScalarOf<Self>, PointOf<Self>>,
         ) -> Result<KeyCommitments<PointOf<Self>>>
             = Keygen::verifying_key;
-        /// Makes the columns of a proving key, and commits to what the verifying key holds if there is none yet.
+        /// Makes the columns of a proving key, and commits to what the verifying key holds if there is none
+        /// yet.
         fn proving_key(
             keygen: Keygen<'_, ScalarOf<Self>>,
             commit: Option<&mut Commit<'_, ScalarOf<Self>, PointOf<Self>>>,

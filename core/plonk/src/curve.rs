@@ -1,4 +1,5 @@
-//! The curve. Everything in this crate is over any curve that the kernels take; where none is named, over BN254's G1.
+//! The curve. Everything in this crate is over any curve that the kernels take; where none is named, over
+//! BN254's G1.
 
 use ark_ec::CurveConfig;
 use ark_ec::short_weierstrass::Affine;

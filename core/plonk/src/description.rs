@@ -1,9 +1,10 @@
-//! A circuit's constraint system as bytes, before its selectors are compressed: what a program with another circuit takes to read a key of this
-//! one, and to write the same key.
+//! A circuit's constraint system as bytes, before its selectors are compressed: what a program with another
+//! circuit takes to read a key of this one, and to write the same key.
 //!
-//! A verifying key is hashed with its constraint system in it: columns, selectors, and queries in the order in which `configure` made them; so
-//! the description keeps that order. Layout: little-endian, all numbers `u32` but rotations (`i32`), tags (a byte) and field elements (32 bytes,
-//! canonical). A list is its length and its entries.
+//! A verifying key is hashed with its constraint system in it: columns, selectors, and queries in the order
+//! in which `configure` made them; so the description keeps that order. Layout: little-endian, all numbers
+//! `u32` but rotations (`i32`), tags (a byte) and field elements (32 bytes, canonical). A list is its length
+//! and its entries.
 //!
 //! ```text
 //!   version, key (32 bytes: what the key's hash is in a transcript), degree, minimum degree + 1 (0: none)
@@ -16,10 +17,11 @@
 //!   constants     fixed columns
 //! ```
 //!
-//! An expression is a tag and its parts, see [`Described`]; a cell is a number in the list of queries of its kind.
+//! An expression is a tag and its parts, see [`Described`]; a cell is a number in the list of queries of its
+//! kind.
 //!
-//! What is read is bounded: nothing is allocated by a number of the file, but entry by entry; an expression is at most [`DEPTH_MAX`] deep, all
-//! of them together have at most [`NODES_MAX`] nodes.
+//! What is read is bounded: nothing is allocated by a number of the file, but entry by entry; an expression
+//! is at most [`DEPTH_MAX`] deep, all of them together have at most [`NODES_MAX`] nodes.
 
 use std::collections::HashSet;
 
@@ -237,7 +239,8 @@ impl Encoder {
         self.bytes.extend((count as u32).to_le_bytes());
     }
 
-    /// In the order of the tree, without recursion: a circuit's expression may be deeper than what is read back.
+    /// In the order of the tree, without recursion: a circuit's expression may be deeper than what is read
+    /// back.
     fn expression(&mut self, whole: &Described) {
         let mut left = vec![whole];
         while let Some(expression) = left.pop() {

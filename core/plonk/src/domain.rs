@@ -7,7 +7,8 @@ use spillproof_kernels::field::KernelField;
 
 use crate::curve;
 
-/// Constants of the scalar field. Libraries differ in the root of unity that they take, so a drop-in brings its own.
+/// Constants of the scalar field. Libraries differ in the root of unity that they take, so a drop-in brings
+/// its own.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldConstants<F = curve::Scalar> {
     /// A primitive root of unity of order `2^two_adicity`.

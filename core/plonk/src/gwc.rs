@@ -1,8 +1,8 @@
 //! GWC over columns.
 //!
-//! For each point `z` in turn, the proof commits to `(sum over j of v^j * (p_j(X) - p_j(z))) / (X - z)` over the polynomials
-//! that are opened there (Gabizon, Williamson and Ciobotaru 2019, section 3): one pass over those polynomials each, and none
-//! is stored. Points stand in the order in which queries first name them.
+//! For each point `z` in turn, the proof commits to `(sum over j of v^j * (p_j(X) - p_j(z))) / (X - z)` over
+//! the polynomials that are opened there (Gabizon, Williamson and Ciobotaru 2019, section 3): one pass over
+//! those polynomials each, and none is stored. Points stand in the order in which queries first name them.
 
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_commit::{Combination, CommitCurve, Keep};

@@ -1,15 +1,16 @@
 //! zcash's multi-point opening over columns, with an inner-product opening at its end.
 //!
-//! With the sets `i` of polynomials `p_ij` that are opened at the same points `S_i`, `q_i = sum over j of x_1^(m_i - 1 - j) * p_ij`, and
-//! `Z_i` zero on `S_i`, the proof commits to
+//! With the sets `i` of polynomials `p_ij` that are opened at the same points `S_i`,
+//! `q_i = sum over j of x_1^(m_i - 1 - j) * p_ij`, and `Z_i` zero on `S_i`, the proof commits to
 //!
 //! ```text
 //! q'(X) = sum over i of x_2^(s - 1 - i) * (q_i(X) / Z_i(X)),  without remainders
 //! ```
 //!
-//! gives each `q_i(x_3)`, and opens `x_4^s * q' + sum over i of x_4^(s - 1 - i) * q_i` at `x_3` (The halo2 Book, *Multipoint opening argument*). One
-//! pass over all polynomials divides, and keeps `q'` and each `q_i`, of which one more pass evaluates and one adds up. Sets, and the polynomials of a
-//! set, stand in the order in which queries first name them, as in [`shplonk`](crate::shplonk).
+//! gives each `q_i(x_3)`, and opens `x_4^s * q' + sum over i of x_4^(s - 1 - i) * q_i` at `x_3` (The halo2
+//! Book, *Multipoint opening argument*). One pass over all polynomials divides, and keeps `q'` and each
+//! `q_i`, of which one more pass evaluates and one adds up. Sets, and the polynomials of a set, stand in the
+//! order in which queries first name them, as in [`shplonk`](crate::shplonk).
 
 use std::io;
 

@@ -1,10 +1,11 @@
 //! Keygen: what a circuit assigns, and the columns and commitments that become of it.
 //!
-//! The circuit is synthesised into arrays of cells: fixed cells, selectors (a bit each) and copies. Then, as streams: fixed
-//! columns, columns of selectors (combined or not), sigma columns, commitments, coefficients.
+//! The circuit is synthesised into arrays of cells: fixed cells, selectors (a bit each) and copies. Then, as
+//! streams: fixed columns, columns of selectors (combined or not), sigma columns, commitments, coefficients.
 //!
-//! Which selectors share a column depends on which pairs are on in one row, and on degrees; so a halo2's own function is asked with
-//! the rows of [`activations`]. What it puts in the first of these rows is what each selector adds to each column.
+//! Which selectors share a column depends on which pairs are on in one row, and on degrees; so a halo2's own
+//! function is asked with the rows of [`activations`]. What it puts in the first of these rows is what each
+//! selector adds to each column.
 //!
 //! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
@@ -24,8 +25,8 @@ use crate::selectors::{SelectorBits, SelectorWriter, activations};
 /// Sigma columns that are on disk at a time while they are committed to.
 const SIGMAS_TOGETHER: usize = 8;
 
-/// Says for each column that takes the place of selectors what each of them adds to it. It gets the rows of [`activations`], with the pairs that
-/// meet if selectors are to be compressed.
+/// Says for each column that takes the place of selectors what each of them adds to it. It gets the rows of
+/// [`activations`], with the pairs that meet if selectors are to be compressed.
 pub type Replacements<'r, F = Scalar> = dyn FnMut(Vec<Vec<bool>>) -> Vec<Vec<F>> + 'r;
 
 /// What a circuit assigns for its keys.

@@ -1,8 +1,9 @@
 //! A PLONK prover over columns on disk, without a type of any halo2.
 //!
-//! The forks of halo2 have types, traits and random number generators of their own; the protocol is one. It is stated here, once,
-//! over the engine's columns; a drop-in for a fork converts its constraint system, implements [`Protocol`] over its transcript,
-//! generator and parameters, and takes the assignments of circuits.
+//! The forks of halo2 have types, traits and random number generators of their own; the protocol is one. It
+//! is stated here, once, over the engine's columns; a drop-in for a fork converts its constraint system,
+//! implements [`Protocol`] over its transcript, generator and parameters, and takes the assignments of
+//! circuits.
 //!
 //! ```text
 //!   stages/       arithmetic over columns: constraint programs, arguments, the quotient, assigned cells
@@ -27,8 +28,8 @@
 //!   compiled.rs   the curves that all of it is compiled for
 //! ```
 //!
-//! All of it is over any curve that the kernels take, and nothing is generic over a circuit, a scheme or a transcript: it is compiled here,
-//! once for each curve, and a drop-in calls it by [`ProverCurve`].
+//! All of it is over any curve that the kernels take, and nothing is generic over a circuit, a scheme or a
+//! transcript: it is compiled here, once for each curve, and a drop-in calls it by [`ProverCurve`].
 //!
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 

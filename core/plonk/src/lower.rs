@@ -1,7 +1,7 @@
 //! Expressions as values of the engine's programs.
 //!
-//! A program's columns are numbered. [`Lowering`] says at which number a circuit's fixed, advice and instance columns
-//! begin; challenges are constants by the time that a program is made.
+//! A program's columns are numbered. [`Lowering`] says at which number a circuit's fixed, advice and instance
+//! columns begin; challenges are constants by the time that a program is made.
 
 use crate::stages::{Builder, Value};
 use spillproof_kernels::field::KernelField;

@@ -1,12 +1,13 @@
-//! The numerator of the quotient as one program, in the order of halo2's `evaluate_h`: for each circuit its gates, its
-//! permutation and its lookups, all folded by Horner's rule in `y`, the first constraint on top.
+//! The numerator of the quotient as one program, in the order of halo2's `evaluate_h`: for each circuit its
+//! gates, its permutation and its lookups, all folded by Horner's rule in `y`, the first constraint on top.
 //!
-//! Columns, by number: fixed columns, sigmas, then for each circuit its advice, its instances, its products, and for each
-//! lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The other indicators are `l_0`,
-//! rotated: row `n - t` is where the first row is `t` rows on.
+//! Columns, by number: fixed columns, sigmas, then for each circuit its advice, its instances, its products,
+//! and for each lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The
+//! other indicators are `l_0`, rotated: row `n - t` is where the first row is `t` rows on.
 //!
-//! The quotient is linear in the numerator, so that of many circuits is made in groups of [`circuits_together`], by one program, and added up with
-//! powers of `y`: neither the program nor the columns that are read at a time grow with the circuits of a proof.
+//! The quotient is linear in the numerator, so that of many circuits is made in groups of
+//! [`circuits_together`], by one program, and added up with powers of `y`: neither the program nor the
+//! columns that are read at a time grow with the circuits of a proof.
 
 use crate::stages::arguments::{
     Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, lookup, permutation,
@@ -60,8 +61,8 @@ pub(crate) struct Numerator<F> {
     pub constraints: usize,
 }
 
-/// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew, fixed columns and sigmas, is at most a
-/// fifth of what a whole group reads.
+/// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew,
+/// fixed columns and sigmas, is at most a fifth of what a whole group reads.
 pub(crate) fn circuits_together<F>(cs: &ConstraintSystem<F>, circuits: usize) -> usize {
     const OWN_PER_SHARED: usize = 4;
     let shared = cs.fixed_columns + cs.permuted.len();

@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
-/// The value of the cell; else makes it. Two callers may both make it, and one of the two results is then dropped: to wait
-/// for each other, on threads that steal work, they would have to hold a lock while they compute.
+/// The value of the cell; else makes it. Two callers may both make it, and one of the two results is then
+/// dropped: to wait for each other, on threads that steal work, they would have to hold a lock while they
+/// compute.
 ///
 /// # Errors
 /// Those of `make`.

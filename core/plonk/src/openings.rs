@@ -1,8 +1,8 @@
 //! Polynomials that are opened together, as SHPLONK, GWC and zcash's opening have it in common.
 //!
 //! None is copied: what halo2 does step by step with clones (subtract, scale, add, divide, commit) is one
-//! [`Combination`](spillproof_commit::Combination), of which [`multiopen`](spillproof_commit::multiopen) makes as many as there are while it
-//! reads. Memory: what that pass leases.
+//! [`Combination`](spillproof_commit::Combination), of which [`multiopen`](spillproof_commit::multiopen)
+//! makes as many as there are while it reads. Memory: what that pass leases.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Which polynomial is opened where, in halo2's two orders: that of the evaluations in the transcript, and that of the
-//! queries to the multi-opening.
+//! Which polynomial is opened where, in halo2's two orders: that of the evaluations in the transcript, and
+//! that of the queries to the multi-opening.
 
 use spillproof_engine::column::Column;
 use spillproof_engine::stream::evaluate_all;
@@ -62,8 +62,8 @@ impl<'a, F: KernelField> Order<'a, F> {
         queries.iter().map(at).collect()
     }
 
-    /// Every evaluation that goes into the transcript, but for fixed columns, sigmas and the random polynomial, which come
-    /// between the two parts that this returns.
+    /// Every evaluation that goes into the transcript, but for fixed columns, sigmas and the random
+    /// polynomial, which come between the two parts that this returns.
     pub fn evaluations<'p>(&self, circuits: &'p [Polynomials<F>]) -> [Vec<At<'p, F>>; 2] {
         let instances = circuits.iter().flat_map(|circuit| self.instances(circuit));
         let advice = circuits.iter().flat_map(|circuit| self.advice(circuit));

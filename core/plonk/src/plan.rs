@@ -1,7 +1,7 @@
 //! What a circuit's keys and a proof of it will take, before any work: a dry run of keygen and of the prover.
 //!
-//! The run is that of a proof, over a dry workspace: the same rounds, stages, leases and order. Only what a drop-in brings is
-//! replaced: no circuit is synthesised, and the transcript gives any challenges.
+//! The run is that of a proof, over a dry workspace: the same rounds, stages, leases and order. Only what a
+//! drop-in brings is replaced: no circuit is synthesised, and the transcript gives any challenges.
 
 use std::io;
 
@@ -89,8 +89,8 @@ pub enum Inputs {
 }
 
 impl<F: ProverField> Shape<F> {
-    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet. An advice
-    /// cell is a `T`, the parameters are points of `C`.
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are
+    /// there yet. An advice cell is a `T`, the parameters are points of `C`.
     ///
     /// # Errors
     /// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works.
@@ -115,7 +115,8 @@ impl<F: ProverField> Shape<F> {
         self.in_each_way::<C, T, _>(|ways| plan::rehearse(task, phase, ways))
     }
 
-    /// Calls `f` with the dry run of each opening scheme that proofs with the same keys may take, of `self` first.
+    /// Calls `f` with the dry run of each opening scheme that proofs with the same keys may take, of `self`
+    /// first.
     fn in_each_way<C: ProverCurve<ScalarField = F>, T: Cell, U>(
         &self,
         f: impl FnOnce(&[&DryRunOf<'_>]) -> U,
@@ -264,7 +265,8 @@ impl<F: ProverField> Shape<F> {
         made.map(|(keygen, _)| keygen)
     }
 
-    /// The numerator of the quotient of one group of circuits, as a proof offers it to an accelerator; its challenges are any.
+    /// The numerator of the quotient of one group of circuits, as a proof offers it to an accelerator; its
+    /// challenges are any.
     pub fn numerator(&self) -> Numerator<F> {
         let unknown = Challenges::unknown(self.cs.challenge_phases.len());
         let together = circuits_together(&self.cs, self.circuits);

@@ -1,5 +1,5 @@
-//! What a proof talks to: its transcript, its source of randomness, and its commitment scheme. A drop-in implements them over
-//! the types of its fork; a plan brings ones that compute nothing.
+//! What a proof talks to: its transcript, its source of randomness, and its commitment scheme. A drop-in
+//! implements them over the types of its fork; a plan brings ones that compute nothing.
 
 use std::io;
 
@@ -44,7 +44,8 @@ pub trait Randomness<F = Scalar> {
     fn scalar(&mut self) -> F;
     /// The next coefficients of the vanishing argument's random polynomial, in order.
     fn random_polynomial(&mut self, coefficients: &mut [F]);
-    /// What draws such coefficients from a generator that the calling thread has, if any thread may draw any of them.
+    /// What draws such coefficients from a generator that the calling thread has, if any thread may draw any
+    /// of them.
     fn draw_on_any_thread(&self) -> Option<fn(&mut [F])> {
         None
     }

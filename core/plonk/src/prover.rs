@@ -1,7 +1,7 @@
 //! A proof, from committed advice to its end.
 //!
-//! Every round does what halo2's prover does: the same draws, the same points and scalars to the transcript, in the same
-//! order. What lies between is the engine's: columns in, columns out.
+//! Every round does what halo2's prover does: the same draws, the same points and scalars to the transcript,
+//! in the same order. What lies between is the engine's: columns in, columns out.
 //!
 //! | round | columns that come | columns that go |
 //! |---|---|---|
@@ -45,8 +45,8 @@ const DRAWN: u64 = 1 << 13;
 /// Those of them that one thread draws.
 const DRAWN_BY_A_THREAD: usize = 1 << 9;
 
-/// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
-/// columns each time.
+/// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in
+/// memory makes scratch columns each time.
 pub trait KeyColumns<F = Scalar> {
     /// Fixed columns, as values.
     ///
@@ -241,7 +241,8 @@ impl<C: Curve> Prover<'_, '_, C> {
         Ok(made.collect())
     }
 
-    /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
+    /// The running products of the permutation, a set of columns at a time: each begins where the one before
+    /// ended.
     fn permutation_products(
         &mut self,
         values: &ValueColumns<'_, ScalarOf<C>>,
@@ -312,7 +313,8 @@ impl<C: Curve> Prover<'_, '_, C> {
         products.into_iter().zip(permuted).map(lookup).collect()
     }
 
-    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then its blind.
+    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then
+    /// its blind.
     fn draw_products(&mut self, products: usize) -> (Vec<Vec<ScalarOf<C>>>, Vec<ScalarOf<C>>) {
         let rows = self.cs.blinding_factors;
         let draws = (0..products).map(|_| {
@@ -537,7 +539,8 @@ impl<'a, F: KernelField> ValueColumns<'a, F> {
         &self.columns[self.lowering.column(column)]
     }
 
-    /// A lookup's input and table, each compressed to one column. What is a column already is not written again.
+    /// A lookup's input and table, each compressed to one column. What is a column already is not written
+    /// again.
     fn compressed(
         &self,
         workspace: &Workspace,

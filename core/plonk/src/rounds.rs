@@ -1,9 +1,11 @@
-//! Rounds of a proof that may be kept: what goes to the transcript, and can be gone on from after a crash ([`spillproof_engine::checkpoint`]).
+//! Rounds of a proof that may be kept: what goes to the transcript, and can be gone on from after a crash
+//! ([`spillproof_engine::checkpoint`]).
 //!
-//! A round draws its random values, makes columns and commits to them. If it is kept, the columns are written and a note is synced before
-//! the commitments go to the transcript; each challenge is noted too. A later run draws the same values, finds the notes of the rounds that
-//! were kept, and writes their commitments again; their columns are read from where they were kept, and what made them is left out. Draws
-//! and challenges are compared with the notes.
+//! A round draws its random values, makes columns and commits to them. If it is kept, the columns are written
+//! and a note is synced before the commitments go to the transcript; each challenge is noted too. A later run
+//! draws the same values, finds the notes of the rounds that were kept, and writes their commitments again;
+//! their columns are read from where they were kept, and what made them is left out. Draws and challenges are
+//! compared with the notes.
 //!
 //! ```text
 //! note of a challenge   0 | challenge
@@ -112,7 +114,8 @@ impl<'p, C: Curve> Rounds<'p, C> {
     /// The next challenge.
     ///
     /// # Errors
-    /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if it is not the one that was kept; the engine's.
+    /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if it is not the one that was kept; the
+    /// engine's.
     pub(crate) fn challenge(&mut self) -> Result<ScalarOf<C>> {
         let challenge = self.protocol.transcript().challenge();
         if let Keeping::In(checkpoint) = &mut self.keeping {
@@ -130,7 +133,8 @@ impl<'p, C: Curve> Rounds<'p, C> {
     /// The next round, of columns of `rows` rows, if an earlier run has kept it.
     ///
     /// # Errors
-    /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if that run had no round here; the engine's.
+    /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if that run had no round here; the
+    /// engine's.
     pub(crate) fn kept(&mut self, workspace: &Workspace, rows: u64) -> Result<Option<Kept<C>>> {
         let Keeping::In(checkpoint) = &mut self.keeping else {
             return Ok(None);
@@ -152,7 +156,8 @@ impl<'p, C: Curve> Rounds<'p, C> {
     /// Commits to the columns of a round, or finds that it was done; hashes the commitments.
     ///
     /// # Errors
-    /// The engine's, and the protocol's; [`Differs`](spillproof_engine::error::Checkpoint::Differs) if the blinds are not those that were kept.
+    /// The engine's, and the protocol's; [`Differs`](spillproof_engine::error::Checkpoint::Differs) if the
+    /// blinds are not those that were kept.
     pub(crate) fn commit(
         &mut self,
         workspace: &Workspace,
@@ -246,7 +251,8 @@ fn digest<F: KernelField>(columns: &[Blinded<F>]) -> [u8; DIGEST_BYTES] {
     *hasher.finalize().as_bytes()
 }
 
-/// A digest of what a proof is of: the verifying key's own digest, the rows, the scheme, and the instances of each circuit.
+/// A digest of what a proof is of: the verifying key's own digest, the rows, the scheme, and the instances of
+/// each circuit.
 pub fn statement<F: KernelField>(
     verifying_key: F,
     domain: &Domain<F>,

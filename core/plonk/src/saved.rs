@@ -1,8 +1,10 @@
-//! Keys and witnesses in files of their own: what the witness of a circuit says beside its columns, and errors.
+//! Keys and witnesses in files of their own: what the witness of a circuit says beside its columns, and
+//! errors.
 //!
 //! The section `statement` of a witness, little-endian: version (`u32`), key (32 bytes, as in
-//! [`CircuitDescription`](crate::CircuitDescription)), k, numbers of advice and of instance columns (`u32` each), the number of values of each
-//! instance column (`u64` each), then these values (32 bytes each, canonical).
+//! [`CircuitDescription`](crate::CircuitDescription)), k, numbers of advice and of instance columns (`u32`
+//! each), the number of values of each instance column (`u64` each), then these values (32 bytes each,
+//! canonical).
 
 use std::path::PathBuf;
 

@@ -1,11 +1,12 @@
 //! Selectors of a verifying key, a bit each, in a column on disk.
 //!
-//! A key with compressed selectors keeps them only to write them, and reads them to find out which of them share a fixed
-//! column. Which do depends on their degrees and on which pairs meet in some row ([`SelectorBits::conflicts`]), so a halo2's
-//! own compression is asked with a few rows ([`activations`]) instead of `n`.
+//! A key with compressed selectors keeps them only to write them, and reads them to find out which of them
+//! share a fixed column. Which do depends on their degrees and on which pairs meet in some row
+//! ([`SelectorBits::conflicts`]), so a halo2's own compression is asked with a few rows ([`activations`])
+//! instead of `n`.
 //!
-//! Shapes: a selector is `n / 8` bytes, eight rows a byte, the first in the lowest bit, in whole words of `WORD_BYTES`.
-//! Memory: `TILE_BYTES` and a word for each selector, leased; `count^2` flags.
+//! Shapes: a selector is `n / 8` bytes, eight rows a byte, the first in the lowest bit, in whole words of
+//! `WORD_BYTES`. Memory: `TILE_BYTES` and a word for each selector, leased; `count^2` flags.
 
 use std::io;
 
@@ -151,11 +152,12 @@ impl SelectorWriter {
         })
     }
 
-    /// The next bytes of the selector in turn, eight rows in each, the first in the lowest bit. What ends a selector must
-    /// not begin the next one.
+    /// The next bytes of the selector in turn, eight rows in each, the first in the lowest bit. What ends a
+    /// selector must not begin the next one.
     ///
     /// # Errors
-    /// If more comes than there are selectors, or than one has rows; where the disk or the budget has no room.
+    /// If more comes than there are selectors, or than one has rows; where the disk or the budget has no
+    /// room.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         let whole = self.rows.div_ceil(8);
         if self.bytes + bytes.len() > whole {
@@ -206,8 +208,8 @@ impl SelectorWriter {
     }
 }
 
-/// Rows that tell a halo2's compression of `count` selectors all that it asks of `n` rows: one for each selector, in which it alone is
-/// on, then one for each pair that meets.
+/// Rows that tell a halo2's compression of `count` selectors all that it asks of `n` rows: one for each
+/// selector, in which it alone is on, then one for each pair that meets.
 pub fn activations(count: usize, conflicts: &[(usize, usize)]) -> Vec<Vec<bool>> {
     let mut activations = vec![vec![false; count + conflicts.len()]; count];
     for (selector, rows) in activations.iter_mut().enumerate() {

@@ -1,16 +1,17 @@
 //! SHPLONK over columns.
 //!
-//! With the rotation sets `i` of polynomials `p_ij`, their interpolations `r_ij` over the set's points `S_i`, and all
-//! points `T`, the proof commits to
+//! With the rotation sets `i` of polynomials `p_ij`, their interpolations `r_ij` over the set's points `S_i`,
+//! and all points `T`, the proof commits to
 //!
 //! ```text
 //! h(X) = sum over i of v^i * (sum over j of y^j * (p_ij(X) - r_ij(X))) / Z_{S_i}(X)
 //! l(X) = (sum over i, j of v^i * z_i * y^j * (p_ij(X) - r_ij(u)) - Z_T(u) * h(X)) / (z_0 * (X - u)),  z_i = Z_{T \ S_i}(u)
 //! ```
 //!
-//! (Boneh, Drake, Fisch and Gabizon 2020, section 4.1, with the first set's `z` divided out). `h` takes one pass over all polynomials, which
-//! keeps it and the sums over `y^j * p_ij`; `l` takes one over those. The transcript sees what it sees from halo2's prover, in the same order:
-//! sets, and the polynomials of a set, stand in the order in which queries first name them.
+//! (Boneh, Drake, Fisch and Gabizon 2020, section 4.1, with the first set's `z` divided out). `h` takes one
+//! pass over all polynomials, which keeps it and the sums over `y^j * p_ij`; `l` takes one over those. The
+//! transcript sees what it sees from halo2's prover, in the same order: sets, and the polynomials of a set,
+//! stand in the order in which queries first name them.
 
 use std::io;
 

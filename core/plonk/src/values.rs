@@ -13,7 +13,8 @@ use crate::curve::Scalar;
 use crate::error::Result;
 use crate::once::once;
 
-/// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
+/// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many
+/// proofs.
 const REMEMBERED_MAX: usize = 64;
 
 /// A polynomial's values in a column, as elements `E`. Evaluations are remembered.

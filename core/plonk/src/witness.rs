@@ -1,10 +1,12 @@
 //! The witness: instance columns, and advice columns phase by phase.
 //!
-//! Advice cells go to arrays with addresses. At the end of a phase its columns are inverted and written one by one, blinded, and
-//! committed to together. Draws are halo2's, in its order: for each column of the phase its last rows, then for each column its
-//! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
+//! Advice cells go to arrays with addresses. At the end of a phase its columns are inverted and written one
+//! by one, blinded, and committed to together. Draws are halo2's, in its order: for each column of the phase
+//! its last rows, then for each column its blind. The transcript takes the instances before the first phase's
+//! commitments, and gives challenges after each phase's.
 //!
-//! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
+//! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with
+//! `n = 2^k`.
 
 use std::io;
 use std::sync::Once;
@@ -127,8 +129,8 @@ impl<'a, F: KernelField> Witness<'a, F> {
         self.phase
     }
 
-    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit before its
-    /// first phase, some for all circuits before the first one's.
+    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks
+    /// do so for each circuit before its first phase, some for all circuits before the first one's.
     ///
     /// # Errors
     /// The engine's, and the protocol's.
@@ -252,8 +254,8 @@ pub(crate) fn scalars<F>(count: usize, randomness: &mut (impl Randomness<F> + ?S
     (0..count).map(|_| randomness.scalar()).collect()
 }
 
-/// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until this is dropped. A cell that is
-/// never assigned is all zero bytes, and takes no space.
+/// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until
+/// this is dropped. A cell that is never assigned is all zero bytes, and takes no space.
 ///
 /// Memory: the share of the cells.
 pub struct AdviceCells<T: Cell, F = Scalar> {
@@ -281,7 +283,8 @@ pub(crate) fn fraction<F: KernelField>(cell: &LimbCell) -> (F, Option<F>) {
 }
 
 impl<T: Cell, F: KernelField> AdviceCells<T, F> {
-    /// Cells for a circuit's advice columns. `fraction` gives a cell's numerator, and its denominator if that is not 1.
+    /// Cells for a circuit's advice columns. `fraction` gives a cell's numerator, and its denominator if that
+    /// is not 1.
     ///
     /// # Errors
     /// If there is no room for them.

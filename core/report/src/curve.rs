@@ -1,4 +1,5 @@
-//! Memory over time: a thread that samples every few milliseconds, the phases as marks, and the curve as text.
+//! Memory over time: a thread that samples every few milliseconds, the phases as marks, and the curve as
+//! text.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -238,7 +239,8 @@ impl Curve {
         self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9)
     }
 
-    /// What lies between two times, which are its start and end: what the program measured before its first phase is left out.
+    /// What lies between two times, which are its start and end: what the program measured before its first
+    /// phase is left out.
     pub fn between(&self, from_seconds: f64, to_seconds: f64) -> Self {
         let within = |seconds: f64| seconds >= from_seconds && seconds <= to_seconds;
         let mut samples: Vec<Sample> = (self.samples.iter())

@@ -1,7 +1,8 @@
 //! Events of progress as JSON objects, one a line.
 //!
-//! Not by `serde_json`: it compares its values with integers and texts of the standard library, and with those comparisons anywhere among its
-//! dependencies a program over a drop-in no longer compiles where it has `assert_eq!(bytes.len(), size.into())`.
+//! Not by `serde_json`: it compares its values with integers and texts of the standard library, and with
+//! those comparisons anywhere among its dependencies a program over a drop-in no longer compiles where it has
+//! `assert_eq!(bytes.len(), size.into())`.
 
 use std::fmt::Write;
 

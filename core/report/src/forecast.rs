@@ -1,12 +1,13 @@
 //! Progress of a run, and its remaining time.
 //!
-//! The plan has the seconds of each step. The pace of a run is the time that its ended steps took, divided by the time that the plan has for them.
-//! The remaining time is the planned time of the later steps at that pace, and what is left of the step under way: its planned time at that pace,
-//! less the time that it has run, but at least a tenth of the latter. Bytes do not tell how far a step is: one that commits to columns makes all of
-//! them first.
+//! The plan has the seconds of each step. The pace of a run is the time that its ended steps took, divided by
+//! the time that the plan has for them. The remaining time is the planned time of the later steps at that
+//! pace, and what is left of the step under way: its planned time at that pace, less the time that it has
+//! run, but at least a tenth of the latter. Bytes do not tell how far a step is: one that commits to columns
+//! makes all of them first.
 //!
-//! A step that takes more than `PACE_MAX` times its plan, or less than 1 / `PACE_MAX` of it, says nothing of the pace: a circuit's own synthesis is in
-//! no plan, and neither is how small the values of a column are.
+//! A step that takes more than `PACE_MAX` times its plan, or less than 1 / `PACE_MAX` of it, says nothing of
+//! the pace: a circuit's own synthesis is in no plan, and neither is how small the values of a column are.
 //!
 //! Before the plan's steps there may be a phase whose time is estimated by itself, the making of parameters.
 

@@ -1,4 +1,5 @@
-//! A run as one self-contained page: memory against the budget, disk rates, busy cores, and the table of phases and steps.
+//! A run as one self-contained page: memory against the budget, disk rates, busy cores, and the table of
+//! phases and steps.
 
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
-//! Reports of runs: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the remaining time ([`forecast`]), the
-//! memory over time ([`curve`]), and the same as a table ([`table`]), a picture ([`svg`]), a page ([`html`]) or JSON.
+//! Reports of runs: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the remaining
+//! time ([`forecast`]), the memory over time ([`curve`]), and the same as a table ([`table`]), a picture
+//! ([`svg`]), a page ([`html`]) or JSON.
 //!
-//! A program that knows its phases holds a [`Recorder`]. In any other one, the drop-ins report what the environment asks for
-//! ([`environment`]).
+//! A program that knows its phases holds a [`Recorder`]. In any other one, the drop-ins report what the
+//! environment asks for ([`environment`]).
 
 #![warn(missing_docs)]
 
@@ -60,7 +61,8 @@ pub struct Phase {
     pub processor_seconds: f64,
     /// How long threads waited for the disk.
     pub waited_seconds: f64,
-    /// The rest of `seconds`, with the processors' time spread over all cores: threads waited for each other or for the system.
+    /// The rest of `seconds`, with the processors' time spread over all cores: threads waited for each other
+    /// or for the system.
     pub idle_seconds: f64,
     /// Disk or processor.
     pub bound: Bound,
@@ -254,7 +256,8 @@ impl Recorder {
         Ok(value)
     }
 
-    /// Begins a phase, for a caller that cannot hold the recorder while it works: as [`Recorder::phase`], without a line of progress.
+    /// Begins a phase, for a caller that cannot hold the recorder while it works: as [`Recorder::phase`],
+    /// without a line of progress.
     pub fn begin(&self, name: &str) -> Begun {
         let before = self.spent();
         let started_seconds = self.sampler.elapsed_seconds();
@@ -316,7 +319,8 @@ impl Recorder {
         }
     }
 
-    /// Removes the oldest phases, so that `count` phases are left at most. Returns the number of removed phases.
+    /// Removes the oldest phases, so that `count` phases are left at most. Returns the number of removed
+    /// phases.
     pub fn keep(&mut self, count: usize) -> usize {
         let surplus = self.phases.len().saturating_sub(count);
         self.phases.drain(..surplus);

@@ -30,7 +30,8 @@ fn now() -> String {
     date(since.as_secs())
 }
 
-/// `YYYY-MM-DD hh:mm UTC` of seconds since 1970 (Hinnant, *chrono-compatible low-level date algorithms*: years begin in March).
+/// `YYYY-MM-DD hh:mm UTC` of seconds since 1970 (Hinnant, *chrono-compatible low-level date algorithms*:
+/// years begin in March).
 fn date(seconds: u64) -> String {
     const DAYS_OF_ERA: u64 = 146_097;
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);

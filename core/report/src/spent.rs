@@ -1,4 +1,5 @@
-//! Resources of the process so far: bytes, time blocked on the disk, processor time. A phase is the difference of two.
+//! Resources of the process so far: bytes, time blocked on the disk, processor time. A phase is the
+//! difference of two.
 
 use std::time::Duration;
 

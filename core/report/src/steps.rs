@@ -1,9 +1,9 @@
 //! Phases and the steps inside them, while `create_proof` runs.
 //!
-//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...), and emits an
-//! event with the field `committed` for each commitment. A [`layer`] turns spans into [`Step`]s for the table. With a
-//! plan ([`expect`]) a step has a fraction and a remaining time: on the terminal, and, after [`print_events`], on
-//! standard error as JSON objects, one a line:
+//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...),
+//! and emits an event with the field `committed` for each commitment. A [`layer`] turns spans into [`Step`]s
+//! for the table. With a plan ([`expect`]) a step has a fraction and a remaining time: on the terminal, and,
+//! after [`print_events`], on standard error as JSON objects, one a line:
 //!
 //! ```json
 //! {"event": "begin", "phase": "prove", "step": "commit advice", "column": 0, "fraction": 0.21, "eta_seconds": 14.2}
@@ -15,7 +15,8 @@
 //!
 //! A proof that goes on from a checkpoint says `{"event": "resumed", "rounds": 3, ...}`.
 //!
-//! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction` nor `eta_seconds`.
+//! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction`
+//! nor `eta_seconds`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -176,7 +177,8 @@ fn line(phase: &str, step: Option<&str>, now: Option<Now>) -> String {
     format!("spillproof: {phase}{step}{now}")
 }
 
-/// From now on, shows the progress of the work of this plan, before which a phase takes about so many seconds, until [`forget`].
+/// From now on, shows the progress of the work of this plan, before which a phase takes about so many
+/// seconds, until [`forget`].
 pub fn expect(before: Option<(&'static str, f64)>, plan: &Plan) {
     let mut log = log();
     log.forecast = Some(Forecast::new(before, plan));
@@ -224,7 +226,8 @@ pub fn end(seconds: f64) {
     log.phase = None;
 }
 
-/// The layer that receives the drop-in's spans, which are at level info: a filter before the layer must let that level of [`TARGET`] through.
+/// The layer that receives the drop-in's spans, which are at level info: a filter before the layer must let
+/// that level of [`TARGET`] through.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     HAS_LAYER.store(true, Ordering::Relaxed);
     Watcher

@@ -1,5 +1,5 @@
-//! Pictures as SVG: a [`Picture`] to draw on, the memory curve of a run ([`render`]) and its disk rates ([`render_rates`]). Plain
-//! text in, plain text out. [`document`] is the frame of every SVG of the project.
+//! Pictures as SVG: a [`Picture`] to draw on, the memory curve of a run ([`render`]) and its disk rates
+//! ([`render_rates`]). Plain text in, plain text out. [`document`] is the frame of every SVG of the project.
 
 use std::fmt::{Arguments, Write};
 
@@ -152,7 +152,8 @@ impl Picture {
         }
     }
 
-    /// Names below the plot: each in the first line where it meets no other one, with a line from its band. Gives the room that they take.
+    /// Names below the plot: each in the first line where it meets no other one, with a line from its band.
+    /// Gives the room that they take.
     fn place_names(&mut self) -> f64 {
         let mut ends: Vec<f64> = Vec::new();
         for (from, name) in std::mem::take(&mut self.names) {
@@ -207,7 +208,8 @@ pub fn document(width: f64, height: f64, elements: &str) -> String {
     )
 }
 
-/// The memory of a run: resident memory as an area, leased memory, the budget and the limit as lines, the phases as bands.
+/// The memory of a run: resident memory as an area, leased memory, the budget and the limit as lines, the
+/// phases as bands.
 pub fn render(report: &Report, title: &str) -> String {
     let curve = report.curve_of_phases();
     let end = curve.end_seconds();

@@ -1,4 +1,5 @@
-//! The page of a run of some seconds: small, with an axis that ends with the run, and without what was measured before it.
+//! The page of a run of some seconds: small, with an axis that ends with the run, and without what was
+//! measured before it.
 #![allow(clippy::unwrap_used)]
 
 use spillproof_report::curve::{Curve, Mark, Sample};
@@ -22,7 +23,8 @@ fn phase(name: &str, started_seconds: f64, seconds: f64, steps: Vec<Phase>) -> P
     }
 }
 
-/// Twenty seconds: rates of the machine are measured in the first one, and phases are under way from 1.5 to 19 seconds.
+/// Twenty seconds: rates of the machine are measured in the first one, and phases are under way from 1.5 to
+/// 19 seconds.
 fn run() -> Report {
     let steps = ["synthesize", "commit advice", "lookups", "quotient", "opening"];
     let steps = (steps.iter().enumerate())

@@ -181,7 +181,8 @@ pub fn ptau<E: PairingCurve>(power: u32, secrets: &Secrets<E::Scalar>, is_prepar
     file(FileKind::Ptau, sections)
 }
 
-/// The Lagrange basis of `2^log_n` points, from the powers of tau. A power that `powers` lacks counts as zero.
+/// The Lagrange basis of `2^log_n` points, from the powers of tau. A power that `powers` lacks counts as
+/// zero.
 fn basis<F: PrimeField>(log_n: u32, powers: &[F]) -> Vec<F> {
     let n = 1usize << log_n;
     let (omega, _) = taceo_groth16::groth16_roots_of_unity::<F>(log_n as usize);

@@ -79,7 +79,8 @@ pub fn scalars(len: usize, seed: u64) -> Vec<Fr> {
     (0..len).map(|_| Fr::rand(&mut rng)).collect()
 }
 
-/// A file system of 1 MiB at `dir`; `None`, and a line that says so, where it cannot be mounted. Unmounted when it goes.
+/// A file system of 1 MiB at `dir`; `None`, and a line that says so, where it cannot be mounted. Unmounted
+/// when it goes.
 pub fn small_tmpfs(dir: &Path) -> Option<Mounted<'_>> {
     let mounted = Mounted::new("-t tmpfs -o size=1m none", dir);
     if mounted.is_none() {

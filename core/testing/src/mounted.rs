@@ -46,8 +46,8 @@ impl Drop for Mounted<'_> {
     }
 }
 
-/// Unmounts what is at `place`; `false` if that fails for half a minute. The kernel closes the files that an `io_uring` had in flight a moment
-/// after the process has ended, and until then the file system is busy.
+/// Unmounts what is at `place`; `false` if that fails for half a minute. The kernel closes the files that an
+/// `io_uring` had in flight a moment after the process has ended, and until then the file system is busy.
 fn unmount_within_patience(place: &Path) -> bool {
     let since = Instant::now();
     loop {

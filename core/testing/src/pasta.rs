@@ -1,4 +1,5 @@
-//! zcash's halo2 as an oracle: its curves, transcript and parameters beside ours, with one generator for both.
+//! zcash's halo2 as an oracle: its curves, transcript and parameters beside ours, with one generator for
+//! both.
 
 use std::convert::Infallible;
 use std::io;
@@ -149,7 +150,8 @@ impl<S: Stock> Points<S> {
         }
     }
 
-    /// Parameters of halo2_proofs over these points. The points stand in for the Lagrange form, which openings do not use.
+    /// Parameters of halo2_proofs over these points. The points stand in for the Lagrange form, which
+    /// openings do not use.
     pub fn params(&self) -> stock::Params<S> {
         let mut bytes = self.g.len().ilog2().to_le_bytes().to_vec();
         let all = self.g.iter().chain(&self.g).chain([&self.w, &self.u]);

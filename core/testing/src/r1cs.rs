@@ -1,4 +1,5 @@
-//! Rank-1 constraint systems with witnesses, keys made from known secrets, and the prover of another library over them.
+//! Rank-1 constraint systems with witnesses, keys made from known secrets, and the prover of another library
+//! over them.
 
 use ark_ec::pairing::Pairing;
 use ark_ec::scalar_mul::ScalarMul;
@@ -31,8 +32,8 @@ pub enum Values {
 }
 
 impl<F: Field> Circuit<F> {
-    /// Random constraints, each of which gives a new signal: a product of two combinations of signals before it, or, with bits, a signal that
-    /// is its own square.
+    /// Random constraints, each of which gives a new signal: a product of two combinations of signals before
+    /// it, or, with bits, a signal that is its own square.
     pub fn random(seed: u64, constraints: usize, public: usize, values: Values) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut witness = vec![F::ONE];
@@ -107,8 +108,8 @@ pub struct Key<E: Pairing> {
     pub domain: [E::ScalarField; 2],
 }
 
-/// Lagrange polynomials of the points `first * omega^i` at tau, of which `vanishing` is the vanishing polynomial's value over their derivative's
-/// factor: `l_i = vanishing * x_i / (tau - x_i)`.
+/// Lagrange polynomials of the points `first * omega^i` at tau, of which `vanishing` is the vanishing
+/// polynomial's value over their derivative's factor: `l_i = vanishing * x_i / (tau - x_i)`.
 pub fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, vanishing: F) -> Vec<F> {
     let mut points = Vec::with_capacity(n);
     let mut point = first;

@@ -3,7 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Runs `work` on a thread of its own, and panics if it has not ended after `seconds`. A thread that hangs ends with the process.
+/// Runs `work` on a thread of its own, and panics if it has not ended after `seconds`. A thread that hangs
+/// ends with the process.
 pub fn within<T: Send + 'static>(seconds: u64, what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {

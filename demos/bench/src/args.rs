@@ -9,7 +9,8 @@ use spillproof_cli::args::{Global, Pairing, StatementArgs, Values, size};
 use spillproof_engine::budget::ByteSize;
 use spillproof_gpu::Choice;
 
-/// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
+/// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a
+/// small case of each.
 #[derive(Debug, Parser)]
 #[command(name = "spillproof-bench", version, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -31,11 +32,14 @@ pub enum Task {
     Stock(Stock),
     /// Run a command, and draw its output line by line, with the time of each line, as an animated SVG.
     Record(Record),
-    /// Measure how keys and a proof scale with cores, step by step: speed-up, work, and the time in which one thread ran or none.
+    /// Measure how keys and a proof scale with cores, step by step: speed-up, work, and the time in which one
+    /// thread ran or none.
     Scaling(Scaling),
-    /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside other libraries' in memory.
+    /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside other
+    /// libraries' in memory.
     Groth16(Groth16),
-    /// Measure proofs with a key and a witness that a program saved, in --memory (32 MiB), beside the unmodified halo2-axiom in memory.
+    /// Measure proofs with a key and a witness that a program saved, in --memory (32 MiB), beside the
+    /// unmodified halo2-axiom in memory.
     Saved(Saved),
     /// Prove with a key and a witness that a program saved, with the unmodified halo2-axiom, in memory.
     #[command(hide = true)]
@@ -71,8 +75,9 @@ pub struct Scaling {
     /// 2^K rows.
     #[arg(long, value_parser = clap::value_parser!(u32).range(8..=28))]
     pub k: u32,
-    /// Numbers of cores, the first of which the others are compared with; by default 1, those of this machine, and 16. More than this
-    /// machine has are emulated (takes root and cgroup v1): each thread gets a share of a core, and seconds are scaled back.
+    /// Numbers of cores, the first of which the others are compared with; by default 1, those of this
+    /// machine, and 16. More than this machine has are emulated (takes root and cgroup v1): each thread gets
+    /// a share of a core, and seconds are scaled back.
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub cores: Vec<u16>,
     /// A ParamsKZG file (raw bytes) of this k; without it, an INSECURE one is made.
@@ -187,13 +192,16 @@ pub struct Record {
 /// What is measured, and how often.
 #[derive(Debug, Clone, Args)]
 pub struct Bench {
-    /// MSMs of these sizes (powers of two), from disk in --memory (default 96 MiB; with --gpu 256 MiB, and sizes 20,22,24,26 by default).
+    /// MSMs of these sizes (powers of two), from disk in --memory (default 96 MiB; with --gpu 256 MiB, and
+    /// sizes 20,22,24,26 by default).
     #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
     pub msm: Vec<u32>,
-    /// Transforms of these sizes (powers of two), from disk in --memory (default 64 MiB; with --gpu as for --msm).
+    /// Transforms of these sizes (powers of two), from disk in --memory (default 64 MiB; with --gpu as for
+    /// --msm).
     #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
     pub ntt: Vec<u32>,
-    /// Keys and proofs of these circuits in --memory (32 MiB), beside the unmodified prover without a limit on its memory.
+    /// Keys and proofs of these circuits in --memory (32 MiB), beside the unmodified prover without a limit
+    /// on its memory.
     #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
     pub prove: Vec<Kind>,
     /// The proof system of the circuits.
@@ -205,17 +213,20 @@ pub struct Bench {
     /// On N threads each, instead of --threads: several values show how time scales.
     #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
     pub cores: Vec<usize>,
-    /// Measure also time against memory: from the smallest budget that works, doubled, up to all available memory.
+    /// Measure also time against memory: from the smallest budget that works, doubled, up to all available
+    /// memory.
     #[arg(long, requires = "prove")]
     pub curve: bool,
-    /// Measure also the unmodified prover with a swap file, under the limit of spillproof (usually takes root).
+    /// Measure also the unmodified prover with a swap file, under the limit of spillproof (usually takes
+    /// root).
     #[arg(long, requires = "prove")]
     pub swap: bool,
-    /// A file for the proofs, ParamsKZG (raw bytes) or zcash's Params; without it, one is made for each K (of KZG, an INSECURE one).
+    /// A file for the proofs, ParamsKZG (raw bytes) or zcash's Params; without it, one is made for each K (of
+    /// KZG, an INSECURE one).
     #[arg(long, requires = "prove", value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's; auto is the first one.
-    /// Fails if there is none, if it fails, or if a result differs.
+    /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's;
+    /// auto is the first one. Fails if there is none, if it fails, or if a result differs.
     #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
     pub gpu: Option<Choice>,
     /// Budgets of the GPU's memory; auto is its free memory. Budgets above the free memory are left out.

@@ -102,7 +102,8 @@ impl Statement<'_> {
         taken(&ended.stdout, ended.peak_bytes, self.subject).ok_or_else(|| failed(prover, &ended.stdout))
     }
 
-    /// Proves, on slow cores if there are any, and gives the report (JSON) and samples (comma-separated values) of the run.
+    /// Proves, on slow cores if there are any, and gives the report (JSON) and samples (comma-separated
+    /// values) of the run.
     pub fn sampled(&self, prover: Prover, mut cores: Option<SlowCores>) -> Result<(String, String)> {
         let (program, mut arguments, proof) = self.command(prover)?;
         let samples = Made(self.dir.join("samples.csv"));

@@ -1,7 +1,8 @@
-//! `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files, ours under a hard limit, beside other libraries' in memory.
+//! `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files, ours under a hard limit, beside other
+//! libraries' in memory.
 //!
-//! Each proof is a process of its own, and the files are out of the page cache before it. Reading the key is counted for ours, whose readings go on
-//! within the budget, and left out for the peers, which hold the key.
+//! Each proof is a process of its own, and the files are out of the page cache before it. Reading the key is
+//! counted for ours, whose readings go on within the budget, and left out for the peers, which hold the key.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -100,8 +100,9 @@ fn by_arkworks<E: PairingCurve>(
     proof.map_err(|error| error.to_string())
 }
 
-/// The reduction of circom's keys, for a prover only: the values of `a * b - c` on the coset of a root of twice the domain's order, where the roots
-/// are powers of the smallest number that is not a square, as snarkjs has them.
+/// The reduction of circom's keys, for a prover only: the values of `a * b - c` on the coset of a root of
+/// twice the domain's order, where the roots are powers of the smallest number that is not a square, as
+/// snarkjs has them.
 struct OfCircom;
 
 impl R1CSToQAP for OfCircom {

@@ -1,7 +1,8 @@
-//! Kernels: from disk within a budget, beside the in-memory libraries without a limit on their memory, in turns.
+//! Kernels: from disk within a budget, beside the in-memory libraries without a limit on their memory, in
+//! turns.
 //!
-//! Every run reads from disk: scratch files are read past the page cache, or dropped from it. Inputs are made once; medians
-//! of the runs are compared, and results are compared too.
+//! Every run reads from disk: scratch files are read past the page cache, or dropped from it. Inputs are made
+//! once; medians of the runs are compared, and results are compared too.
 
 use std::time::Instant;
 

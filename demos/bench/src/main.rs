@@ -1,4 +1,5 @@
-//! `spillproof-bench`: spillproof from disk within a budget, beside the libraries that do the same in memory, in turns, in one run.
+//! `spillproof-bench`: spillproof from disk within a budget, beside the libraries that do the same in memory,
+//! in turns, in one run.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The benchmarks as pictures: ratios as bars, and time against memory, rows and threads where those were varied.
+//! The benchmarks as pictures: ratios as bars, and time against memory, rows and threads where those were
+//! varied.
 
 use spillproof_circuits::Kind;
 use spillproof_cli::report::svg::Picture;

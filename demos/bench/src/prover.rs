@@ -1,8 +1,9 @@
 //! The whole prover, keys included, against the unmodified one.
 //!
-//! Both read the same parameters from disk, past the page cache, in turns. `--curve` takes budgets from the smallest one that the
-//! planner finds, doubled up to the memory of the unmodified prover, and then all available memory. `--swap` runs the unmodified
-//! prover with a swap file, under the limit that spillproof has as a whole process.
+//! Both read the same parameters from disk, past the page cache, in turns. `--curve` takes budgets from the
+//! smallest one that the planner finds, doubled up to the memory of the unmodified prover, and then all
+//! available memory. `--swap` runs the unmodified prover with a swap file, under the limit that spillproof
+//! has as a whole process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! `spillproof-bench record --out FILE [--title TEXT] -- COMMAND ...`: a run of a command as an animated SVG.
 //!
-//! The command runs with its output in pipes; every line gets the time at which it arrived. The picture shows the lines one after
-//! the other, each with its time in the margin. Waits are shortened so that the animation takes [`SHOWN_SECONDS_MAX`] at most; the
-//! times in the margin are the real ones. The picture is one file with a style sheet, without scripts and without anything that is
-//! fetched; a viewer without animations shows all lines.
+//! The command runs with its output in pipes; every line gets the time at which it arrived. The picture shows
+//! the lines one after the other, each with its time in the margin. Waits are shortened so that the animation
+//! takes [`SHOWN_SECONDS_MAX`] at most; the times in the margin are the real ones. The picture is one file
+//! with a style sheet, without scripts and without anything that is fetched; a viewer without animations
+//! shows all lines.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -40,7 +41,8 @@ struct Line {
 /// Runs the command, and writes the picture.
 ///
 /// # Errors
-/// [`Failure::Demonstration`] for a command that fails; [`Failure::File`] for one that cannot be started, and for the picture.
+/// [`Failure::Demonstration`] for a command that fails; [`Failure::File`] for one that cannot be started, and
+/// for the picture.
 pub fn run(args: &Record) -> Result<()> {
     let (lines, seconds) = record(&args.command)?;
     let name = |word: &String| {

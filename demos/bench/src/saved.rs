@@ -1,8 +1,8 @@
-//! `spillproof-bench saved`: proofs with a key and a witness that a program over the drop-in saved, ours within a budget, beside the unmodified
-//! crate's in memory.
+//! `spillproof-bench saved`: proofs with a key and a witness that a program over the drop-in saved, ours
+//! within a budget, beside the unmodified crate's in memory.
 //!
-//! Each proof is a process of its own. The unmodified crate reads the key in its own bytes; opening, reading and parameters are not part of the
-//! time of either.
+//! Each proof is a process of its own. The unmodified crate reads the key in its own bytes; opening, reading
+//! and parameters are not part of the time of either.
 
 use std::fs::File;
 

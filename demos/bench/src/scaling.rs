@@ -1,12 +1,13 @@
 //! `spillproof-bench scaling`: keys and a proof on several numbers of cores, step by step.
 //!
-//! Of each step: seconds, the speed-up over the first number of cores, and, on the last one, its work (processors' time), the cores
-//! that were busy on average, and the shares of its time in which one thread ran or none. `serial` is the part of the step that does
-//! not get faster with cores, by Karp and Flatt, *Measuring parallel processor performance* (1990): (1/S - 1/p) / (1 - 1/p) for a
-//! speed-up of S on p times as many cores.
+//! Of each step: seconds, the speed-up over the first number of cores, and, on the last one, its work
+//! (processors' time), the cores that were busy on average, and the shares of its time in which one thread
+//! ran or none. `serial` is the part of the step that does not get faster with cores, by Karp and Flatt,
+//! *Measuring parallel processor performance* (1990): (1/S - 1/p) / (1 - 1/p) for a speed-up of S on p times
+//! as many cores.
 //!
-//! More cores than the machine has are emulated ([`SlowCores`]); times are then those of real cores: divided by the factor by which
-//! the emulated cores are slower.
+//! More cores than the machine has are emulated ([`SlowCores`]); times are then those of real cores: divided
+//! by the factor by which the emulated cores are slower.
 
 use std::fs;
 use std::thread;

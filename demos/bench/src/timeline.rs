@@ -29,7 +29,8 @@ pub struct Busy {
 }
 
 impl Timeline {
-    /// Of comma-separated values. If emulated cores are `slower` times slower than real ones, times are scaled to real ones.
+    /// Of comma-separated values. If emulated cores are `slower` times slower than real ones, times are
+    /// scaled to real ones.
     pub fn parse(csv: &str, slower: f64) -> Option<Self> {
         let mut lines = csv.lines();
         let names: Vec<&str> = lines.next()?.split(',').collect();

@@ -1,8 +1,9 @@
 //! Scalars and points as bytes.
 //!
-//! A scalar is 32 bytes: its canonical value, below the modulus of BN254's scalar field, little-endian. A point of G1 is 64 bytes: x, then y,
-//! each the canonical value of a coordinate in 32 bytes, little-endian; infinity is all zeros, which is not on the curve. A point of G2 is 128
-//! bytes: x.c0, x.c1, y.c0, y.c1. None of them is in Montgomery form. Memory: nothing is copied; values are converted as the engine takes them.
+//! A scalar is 32 bytes: its canonical value, below the modulus of BN254's scalar field, little-endian. A
+//! point of G1 is 64 bytes: x, then y, each the canonical value of a coordinate in 32 bytes, little-endian;
+//! infinity is all zeros, which is not on the curve. A point of G2 is 128 bytes: x.c0, x.c1, y.c0, y.c1. None
+//! of them is in Montgomery form. Memory: nothing is copied; values are converted as the engine takes them.
 
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine};
 use ark_ec::AffineRepr;
@@ -131,7 +132,8 @@ impl ForeignScalars<Scalar> for Scalars<'_> {
     }
 }
 
-/// A scalar that was found to be below the modulus. A caller that changes its buffer meanwhile gets the result for other values.
+/// A scalar that was found to be below the modulus. A caller that changes its buffer meanwhile gets the
+/// result for other values.
 fn read(bytes: &[u8; SCALAR_BYTES]) -> Scalar {
     Scalar::read_standard(bytes).unwrap_or_default()
 }

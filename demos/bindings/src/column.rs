@@ -1,6 +1,8 @@
-//! Columns that are written and read in pieces: a polynomial, or bases of sums, that the caller never holds whole.
+//! Columns that are written and read in pieces: a polynomial, or bases of sums, that the caller never holds
+//! whole.
 //!
-//! Memory, leased: while a column is filled, a writer's buffers (up to three mebibytes, less in a small budget), and a tile of `PIECE` elements.
+//! Memory, leased: while a column is filled, a writer's buffers (up to three mebibytes, less in a small
+//! budget), and a tile of `PIECE` elements.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -16,8 +18,8 @@ use crate::{Error, Result};
 /// Elements that are converted at a time.
 const PIECE: usize = 1 << 12;
 
-/// A column of the caller's: it is filled in pieces, from its start, and used when it is full. Pieces that several threads push come in the
-/// order in which they came.
+/// A column of the caller's: it is filled in pieces, from its start, and used when it is full. Pieces that
+/// several threads push come in the order in which they came.
 pub struct CallerColumn<E> {
     len: u64,
     workspace: Workspace,

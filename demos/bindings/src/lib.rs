@@ -1,7 +1,8 @@
 //! The engine over bytes: what the C library (`demos/c`) and the Python package (`demos/python`) are made of.
 //!
-//! What flows in: scalars, points and settings as a caller in another language has them. What flows out: the same, or an [`Error`] of one of
-//! a few [`Kind`]s. Nothing in here knows C's types or Python's, apart from [`pointers`], which libraries for C share.
+//! What flows in: scalars, points and settings as a caller in another language has them. What flows out: the
+//! same, or an [`Error`] of one of a few [`Kind`]s. Nothing in here knows C's types or Python's, apart from
+//! [`pointers`], which libraries for C share.
 //!
 //! | module | content |
 //! |---|---|

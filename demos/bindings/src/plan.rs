@@ -1,4 +1,5 @@
-//! What a commitment, an opening, a sum or a transform will take, before any work: the engine's dry run of it.
+//! What a commitment, an opening, a sum or a transform will take, before any work: the engine's dry run of
+//! it.
 
 use spillproof_commit::{G1, SRS_FRAME_BYTES, Scalar, Srs, kzg};
 use spillproof_engine::budget::ByteSize;
@@ -42,8 +43,8 @@ impl Job {
         }
     }
 
-    /// The plan for `count` scalars within a budget on so many threads (0: one for each core). A transform's `count` is rounded up to a power
-    /// of two. Seconds are a guess for two cores and an NVMe disk.
+    /// The plan for `count` scalars within a budget on so many threads (0: one for each core). A transform's
+    /// `count` is rounded up to a power of two. Seconds are a guess for two cores and an NVMe disk.
     ///
     /// # Errors
     /// The engine's: a budget that is too small, with the smallest one that works.

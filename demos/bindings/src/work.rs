@@ -1,7 +1,9 @@
-//! Sessions, structured reference strings, and what is computed over them: commitments, openings, sums, transforms.
+//! Sessions, structured reference strings, and what is computed over them: commitments, openings, sums,
+//! transforms.
 //!
-//! Values come as bytes of the caller's, which are read where they are by commitments and sums, and copied to a scratch column by openings and
-//! transforms; or as columns. Memory: that of the engine's stages, within the session's budget.
+//! Values come as bytes of the caller's, which are read where they are by commitments and sums, and copied to
+//! a scratch column by openings and transforms; or as columns. Memory: that of the engine's stages, within
+//! the session's budget.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,8 @@ use crate::{Error, Result};
 pub struct Settings {
     /// The memory budget.
     pub memory: ByteSize,
-    /// The folder for scratch files; that of `SPILLPROOF_DIR`, or the system's one for temporary files, without it.
+    /// The folder for scratch files; that of `SPILLPROOF_DIR`, or the system's one for temporary files,
+    /// without it.
     pub dir: Option<PathBuf>,
     /// Compute threads; 0 is one for each core.
     pub threads: usize,
@@ -53,7 +56,8 @@ pub enum Basis {
     Lagrange,
 }
 
-/// Whose primitive root of unity of order 2^28 the domains of transforms come from. From 2^6 points on they differ.
+/// Whose primitive root of unity of order 2^28 the domains of transforms come from. From 2^6 points on they
+/// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roots {
     /// That of halo2, and of the Lagrange form of an SRS.
@@ -183,7 +187,8 @@ pub fn open(srs: &Srs, polynomial: &Values<'_>, point: Scalar) -> Result<Opening
     })
 }
 
-/// Whether an opening proves that the polynomial behind `commitment` has its value at `point`: one pairing equation.
+/// Whether an opening proves that the polynomial behind `commitment` has its value at `point`: one pairing
+/// equation.
 ///
 /// # Errors
 /// The engine's; [`Error::Point`] or [`Error::Scalar`] for bytes that are none.

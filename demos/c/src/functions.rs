@@ -1,7 +1,9 @@
-//! The functions. Each catches what goes wrong, panics too, and gives a status: 0, or the number of a [`Kind`] of error.
+//! The functions. Each catches what goes wrong, panics too, and gives a status: 0, or the number of a
+//! [`Kind`] of error.
 //!
-//! Their common condition, in words of C: a pointer is null or points to as much as the function takes or writes, a handle is null or came from
-//! the function that makes it and is not closed, and nothing else writes to the caller's buffers meanwhile.
+//! Their common condition, in words of C: a pointer is null or points to as much as the function takes or
+//! writes, a handle is null or came from the function that makes it and is not closed, and nothing else
+//! writes to the caller's buffers meanwhile.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -92,7 +94,8 @@ pub extern "C" fn spillproof_error_message() -> *const c_char {
     message()
 }
 
-/// The smallest memory budget with which this thread's last call that failed would have gone on; 0 if it failed for another reason.
+/// The smallest memory budget with which this thread's last call that failed would have gone on; 0 if it
+/// failed for another reason.
 #[unsafe(no_mangle)]
 pub extern "C" fn spillproof_error_needed_bytes() -> u64 {
     needed_bytes()

@@ -1,4 +1,5 @@
-//! Arguments and results of the functions, as C has them; the names in `include/spillproof.h` are these, with `spillproof_` before them.
+//! Arguments and results of the functions, as C has them; the names in `include/spillproof.h` are these, with
+//! `spillproof_` before them.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};

@@ -1,4 +1,5 @@
-//! A program in C over this library, linked to it in both ways, against arkworks over the same SRS; and the header against the functions.
+//! A program in C over this library, linked to it in both ways, against arkworks over the same SRS; and the
+//! header against the functions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -99,8 +100,8 @@ fn has_compiler() -> bool {
     is_there
 }
 
-/// Runs the program over an SRS of `2^k` points, and compares what it prints. Gives the most that it had in memory while it worked on `2^k`
-/// coefficients, as the kernel counts.
+/// Runs the program over an SRS of `2^k` points, and compares what it prints. Gives the most that it had in
+/// memory while it worked on `2^k` coefficients, as the kernel counts.
 fn compare(dir: &Path, program: &Path, k: u32, srs_path: &Path, expected: &Expected) -> u64 {
     let mut child = Command::new(program)
         .arg(dir)

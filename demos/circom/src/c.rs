@@ -1,8 +1,10 @@
-//! The functions of iden3's rapidsnark (`prover.h`, `verifier.h`) by name, arguments and results, so that a program that calls these
-//! proves within a budget once it is linked to this library. `include/spillproof_groth16.h` declares them for C.
+//! The functions of iden3's rapidsnark (`prover.h`, `verifier.h`) by name, arguments and results, so that a
+//! program that calls these proves within a budget once it is linked to this library.
+//! `include/spillproof_groth16.h` declares them for C.
 //!
-//! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one of nearly all memory. A key
-//! in a buffer is the caller's memory; it and the witness are copied to unnamed files of the session's folder.
+//! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one
+//! of nearly all memory. A key in a buffer is the caller's memory; it and the witness are copied to unnamed
+//! files of the session's folder.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_ulonglong, c_void};
@@ -22,14 +24,17 @@ use crate::{Error, Result};
 
 /// The call did as asked; the proof verifies.
 const OK: c_int = 0;
-/// The call failed: the message says why. [`groth16_verify`] returns this number for a proof that does not verify.
+/// The call failed: the message says why. [`groth16_verify`] returns this number for a proof that does not
+/// verify.
 const ERROR: c_int = 1;
-/// A buffer is too short: the call has written the sizes that are long enough. [`groth16_verify`] returns this number when it fails.
+/// A buffer is too short: the call has written the sizes that are long enough. [`groth16_verify`] returns
+/// this number when it fails.
 const SHORT_BUFFER: c_int = 2;
 /// The witness has another number of values than the key has signals.
 const INVALID_WITNESS_LENGTH: c_int = 3;
 
-/// Bytes of a proof in JSON, and its zero, over BLS12-381: twelve numbers of at most 116 digits, and the words.
+/// Bytes of a proof in JSON, and its zero, over BLS12-381: twelve numbers of at most 116 digits, and the
+/// words.
 const PROOF_BYTES_MAX: u64 = 12 * 119 + 200;
 /// Bytes of a public signal: 77 digits at most, quotation marks, a comma.
 const SIGNAL_BYTES_MAX: u64 = 80;
@@ -208,7 +213,8 @@ impl Buffer {
 
     /// Writes `text`, for which there is room, and a zero.
     fn put(&self, text: &[u8]) {
-        // SAFETY: [`Self::fits`] has compared the length with the size that the caller of the C function gave for this buffer.
+        // SAFETY: [`Self::fits`] has compared the length with the size that the caller of the C function gave
+        // for this buffer.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), self.bytes.cast(), text.len());
             *self.bytes.add(text.len()) = 0;
@@ -293,7 +299,8 @@ pub unsafe extern "C" fn groth16_public_size_for_zkey_buf(
 /// Writes the bytes that the public signals of a key's file take at most, in JSON.
 ///
 /// # Safety
-/// Pointers are null or point to a text with a zero at its end, to a size, or to as many bytes as the size after them says.
+/// Pointers are null or point to a text with a zero at its end, to a size, or to as many bytes as the size
+/// after them says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_public_size_for_zkey_file(
     zkey_fname: *const c_char,
@@ -317,7 +324,8 @@ pub unsafe extern "C" fn groth16_public_size_for_zkey_file(
 /// Opens a prover with a key in memory, which is copied to a file.
 ///
 /// # Safety
-/// `prover_object` points to a pointer; other pointers are null or point to as many bytes as the size after them says.
+/// `prover_object` points to a pointer; other pointers are null or point to as many bytes as the size after
+/// them says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover_create(
     prover_object: *mut *mut c_void,
@@ -340,8 +348,8 @@ pub unsafe extern "C" fn groth16_prover_create(
 /// Opens a prover with a key's file, which has to stay as it is while the prover lives.
 ///
 /// # Safety
-/// `prover_object` points to a pointer; `zkey_file_path` is null or a text with a zero at its end; `error_msg` is null or points to as many bytes
-/// as the size after it says.
+/// `prover_object` points to a pointer; `zkey_file_path` is null or a text with a zero at its end;
+/// `error_msg` is null or points to as many bytes as the size after it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover_create_zkey_file(
     prover_object: *mut *mut c_void,
@@ -363,8 +371,8 @@ pub unsafe extern "C" fn groth16_prover_create_zkey_file(
 /// Proves with an open prover. Several threads may do so at a time.
 ///
 /// # Safety
-/// `prover_object` is null or was opened and is not destroyed; other pointers are null or point to as many bytes as the size after them
-/// says, or, of a buffer's size, to that size.
+/// `prover_object` is null or was opened and is not destroyed; other pointers are null or point to as many
+/// bytes as the size after them says, or, of a buffer's size, to that size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover_prove(
     prover_object: *mut c_void,
@@ -404,7 +412,8 @@ pub unsafe extern "C" fn groth16_prover_destroy(prover_object: *mut c_void) {
 /// Proves once, with a key in memory.
 ///
 /// # Safety
-/// Pointers are null or point to as many bytes as the size after them says, or, of a buffer's size, to that size.
+/// Pointers are null or point to as many bytes as the size after them says, or, of a buffer's size, to that
+/// size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover(
     zkey_buffer: *const c_void,
@@ -433,8 +442,8 @@ pub unsafe extern "C" fn groth16_prover(
 /// Proves once, with a key's file.
 ///
 /// # Safety
-/// `zkey_file_path` is null or a text with a zero at its end; other pointers are null or point to as many bytes as the size after them says,
-/// or, of a buffer's size, to that size.
+/// `zkey_file_path` is null or a text with a zero at its end; other pointers are null or point to as many
+/// bytes as the size after them says, or, of a buffer's size, to that size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover_zkey_file(
     zkey_file_path: *const c_char,
@@ -462,8 +471,8 @@ pub unsafe extern "C" fn groth16_prover_zkey_file(
 /// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none.
 ///
 /// # Safety
-/// `proof`, `inputs` and `verification_key` are null or texts with a zero at their end; `error_msg` is null or points to as many bytes as the size
-/// after it says.
+/// `proof`, `inputs` and `verification_key` are null or texts with a zero at their end; `error_msg` is null
+/// or points to as many bytes as the size after it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_verify(
     proof: *const c_char,

@@ -1,7 +1,8 @@
-//! A rank-1 constraint system of any size with a witness, and an INSECURE key and first phase for it, in the files that circom and snarkjs write.
+//! A rank-1 constraint system of any size with a witness, and an INSECURE key and first phase for it, in the
+//! files that circom and snarkjs write.
 //!
-//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic. A key takes about 1 KiB of memory for each row, a
-//! first phase and the constraints none.
+//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic. A key takes about
+//! 1 KiB of memory for each row, a first phase and the constraints none.
 
 mod key;
 mod powers;
@@ -82,7 +83,8 @@ impl Circuit {
         (0..CONSTANTS).map(|_| F::rand(&mut rng)).collect()
     }
 
-    /// A row of each of the three matrices: with full values `(s₋₁ + c s₋₂) (s₋₁ − s₋₂) = s₀`, with bits `2 s₋₁ s₋₃₃ = s₋₁ + s₋₃₃ − s₀`.
+    /// A row of each of the three matrices: with full values `(s₋₁ + c s₋₂) (s₋₁ − s₋₂) = s₀`, with bits
+    /// `2 s₋₁ s₋₃₃ = s₋₁ + s₋₃₃ − s₀`.
     fn rows<F: Field>(&self, constraint: usize, constants: &[F]) -> [Row<F>; 3] {
         let new = self.first() + constraint;
         match self.values {
@@ -150,7 +152,8 @@ impl Circuit {
         over_curve!(curve, E => self.write_r1cs::<E>(out))
     }
 
-    /// Writes a first phase of as many powers as the circuit needs, a `.ptau` file, which is INSECURE: its secrets are known.
+    /// Writes a first phase of as many powers as the circuit needs, a `.ptau` file, which is INSECURE: its
+    /// secrets are known.
     ///
     /// # Errors
     /// Of the file.

@@ -1,5 +1,5 @@
-//! The JSON files of snarkjs and rapidsnark: proofs, public signals, verification keys. Numbers are decimal texts; points have three projective
-//! coordinates, the last of which is one, or zero at infinity.
+//! The JSON files of snarkjs and rapidsnark: proofs, public signals, verification keys. Numbers are decimal
+//! texts; points have three projective coordinates, the last of which is one, or zero at infinity.
 //!
 //! rapidsnark ends its files with zero bytes, which are ignored.
 

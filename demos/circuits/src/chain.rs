@@ -1,7 +1,7 @@
 //! A chain of additions and multiplications, held together by copies.
 //!
-//! Columns: advice `a b c`, fixed `q_a q_b q_c q_ab constant`, one instance; `a b c` and the instance are permuted.
-//! One gate, degree 3: `q_a a + q_b b + q_c c + q_ab a b + constant = 0`.
+//! Columns: advice `a b c`, fixed `q_a q_b q_c q_ab constant`, one instance; `a b c` and the instance are
+//! permuted. One gate, degree 3: `q_a a + q_b b + q_c c + q_ab a b + constant = 0`.
 //!
 //! ```text
 //! row      a          b                      c

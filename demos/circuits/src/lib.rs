@@ -6,15 +6,16 @@
 //! | [`wide`](axiom::stock::wide) | 96 advice, degree 5, 192 queries | the quotient, and the openings |
 //! | [`lookups`](axiom::stock::lookups) | 7 advice, 6 fixed, 4 lookups | the sorts and the grand products of the lookup argument |
 //!
-//! Every circuit fills all usable rows of `2^k`, is a pure function of `(k, seed)`, and makes its values row by row:
-//! it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
+//! Every circuit fills all usable rows of `2^k`, is a pure function of `(k, seed)`, and makes its values row
+//! by row: it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
 //!
-//! A circuit is written once and compiled four times: each file names halo2 as `super::halo2` only, and the differences between releases as
-//! `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254) and for zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives
-//! that name to the unmodified crate, `dropin` to the drop-in.
+//! A circuit is written once and compiled four times: each file names halo2 as `super::halo2` only, and the
+//! differences between releases as `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254) and for
+//! zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives that name to the unmodified
+//! crate, `dropin` to the drop-in.
 //!
-//! Each prover and verifier of the four crates is compiled here, once: for one type of circuits, one of generators
-//! and one of transcripts. The packages that use this one compile none of them.
+//! Each prover and verifier of the four crates is compiled here, once: for one type of circuits, one of
+//! generators and one of transcripts. The packages that use this one compile none of them.
 
 #![warn(missing_docs)]
 // The circuits are compiled several times on purpose: for the drop-ins and for the crates that they replace.
@@ -73,7 +74,8 @@ fn unreadable(error: &std::io::Error, proof: &[u8]) -> std::io::Error {
     std::io::Error::new(error.kind(), message)
 }
 
-/// The error of a proof behind which bytes follow: they would be part of no proof, and another file than the one that was made.
+/// The error of a proof behind which bytes follow: they would be part of no proof, and another file than the
+/// one that was made.
 fn trailing(proof: &[u8], rest: &[u8]) -> std::io::Error {
     let message = format!(
         "{} bytes follow the proof, which has {}",

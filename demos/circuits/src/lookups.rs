@@ -1,10 +1,11 @@
-//! Range checks and a table of exclusive-or: four lookups, one of them over three columns, one over a compound expression.
+//! Range checks and a table of exclusive-or: four lookups, one of them over three columns, one over a
+//! compound expression.
 //!
-//! Columns: advice `low high word x y z sum`; fixed: a range table, a table `(x, y, x xor y)`, and two selectors (6 in all, once
-//! selectors are fixed columns); one instance; `sum` and the instance are permuted.
+//! Columns: advice `low high word x y z sum`; fixed: a range table, a table `(x, y, x xor y)`, and two
+//! selectors (6 in all, once selectors are fixed columns); one instance; `sum` and the instance are permuted.
 //!
-//! A range entry has `b = min(k - 1, 16)` bits, an operand of the exclusive-or `m = floor(b / 2)`, so both tables have at most `2^b`
-//! entries:
+//! A range entry has `b = min(k - 1, 16)` bits, an operand of the exclusive-or `m = floor(b / 2)`, so both
+//! tables have at most `2^b` entries:
 //!
 //! | lookup | input | table |
 //! |---|---|---|
@@ -13,7 +14,8 @@
 //! | xor | `active * (x, y, z)` | xor table |
 //! | carried | `active * (x + y(previous row))` | range |
 //!
-//! Gates: `q * (word - low - 2^16 * high)` and `q * (sum(next) - sum - word * z)`. The sum in row 0 and in the last row are public.
+//! Gates: `q * (word - low - 2^16 * high)` and `q * (sum(next) - sum - word * z)`. The sum in row 0 and in
+//! the last row are public.
 
 use super::dialect::{Fr, assign_advice, associated_types, constrain_instance, lookup};
 use super::halo2::circuit::{Layouter, Value};
@@ -46,7 +48,8 @@ pub struct Lookups {
     witnessed: bool,
 }
 
-/// The most bits in an entry of the range table; also the shift of `high`, whatever `k`, since `configure` does not know it.
+/// The most bits in an entry of the range table; also the shift of `high`, whatever `k`, since `configure`
+/// does not know it.
 const RANGE_BITS_MAX: u32 = 16;
 
 /// One row.

@@ -1,7 +1,7 @@
 //! What the circuits share: how they are made, and where their values come from.
 //!
-//! Values are not random in any sense that matters to security: they are a hash of `(seed, row, lane)`, so that any row can be
-//! had without the rows before it, on any machine, with any number of threads.
+//! Values are not random in any sense that matters to security: they are a hash of `(seed, row, lane)`, so
+//! that any row can be had without the rows before it, on any machine, with any number of threads.
 
 use super::dialect::{Fr, FromUniformBytes, Plain};
 use super::halo2::plonk::{Circuit, ConstraintSystem};
@@ -14,10 +14,12 @@ pub trait Builtin: Plain + Clone {
     /// The smallest `k` at which the circuit fits.
     const K_MIN: u32;
 
-    /// The circuit that fills the usable rows of `2^k`; its witness follows from `seed`. The verifying key depends on `k` alone.
+    /// The circuit that fills the usable rows of `2^k`; its witness follows from `seed`. The verifying key
+    /// depends on `k` alone.
     fn new(k: u32, seed: u64) -> Self;
 
-    /// The public inputs, one vector per instance column. Computed in one pass over the rows, with constant memory.
+    /// The public inputs, one vector per instance column. Computed in one pass over the rows, with constant
+    /// memory.
     fn instances(&self) -> Vec<Vec<Fr>>;
 }
 

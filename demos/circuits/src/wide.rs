@@ -1,7 +1,8 @@
 //! A wide custom gate: 96 columns that are mixed into the next row at once.
 //!
-//! Columns: advice `s_0 .. s_95` (the state), fixed `q` (on, except in the last usable row) and `constant`, one instance;
-//! `s_0` and the instance are permuted. 96 constraints of degree 5, 192 advice queries (each column at two rotations):
+//! Columns: advice `s_0 .. s_95` (the state), fixed `q` (on, except in the last usable row) and `constant`,
+//! one instance; `s_0` and the instance are permuted. 96 constraints of degree 5, 192 advice queries (each
+//! column at two rotations):
 //!
 //! ```text
 //! q * (s_j(next) - (s_j^2 * s_{j+1}^2 + s_{j+17} + (j + 1) * constant)) = 0        indices mod 96

@@ -1,4 +1,5 @@
-//! The circuits over the drop-ins and over the unmodified crates. Not tests within the library: with its provers it takes minutes to compile.
+//! The circuits over the drop-ins and over the unmodified crates. Not tests within the library: with its
+//! provers it takes minutes to compile.
 
 #![allow(clippy::expect_used, clippy::duplicate_mod)]
 

@@ -5,7 +5,8 @@ use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 
-/// Elements of `N` bytes each, in order: unsigned integers of one or of eight bytes, in rows of `N` bytes or in one row.
+/// Elements of `N` bytes each, in order: unsigned integers of one or of eight bytes, in rows of `N` bytes or
+/// in one row.
 pub struct Buffer<const N: usize>(PyUntypedBuffer);
 
 impl<const N: usize> Buffer<N> {
@@ -39,14 +40,16 @@ impl<const N: usize> Buffer<N> {
         Ok(Self(buffer))
     }
 
-    /// Its bytes. On a little-endian machine, the only kind that the engine is for, limbs of eight bytes are the same.
+    /// Its bytes. On a little-endian machine, the only kind that the engine is for, limbs of eight bytes are
+    /// the same.
     pub fn bytes(&self) -> &[u8] {
         let len = self.0.len_bytes();
         if len == 0 {
             return &[];
         }
-        // SAFETY: the buffer is in one piece, and stays while this holds it. That another thread of Python does not write to it during a call is
-        // the caller's to see to, as for every function that works without the interpreter's lock.
+        // SAFETY: the buffer is in one piece, and stays while this holds it. That another thread of Python
+        // does not write to it during a call is the caller's to see to, as for every function that works
+        // without the interpreter's lock.
         unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), len) }
     }
 

@@ -1,6 +1,8 @@
-//! The native half of the Python package `spillproof`: what `python/spillproof` wraps in arrays, integers and dataclasses.
+//! The native half of the Python package `spillproof`: what `python/spillproof` wraps in arrays, integers and
+//! dataclasses.
 //!
-//! Work is done without the interpreter's lock. A signal that came meanwhile (Ctrl-C) is raised when the call's stage is done.
+//! Work is done without the interpreter's lock. A signal that came meanwhile (Ctrl-C) is raised when the
+//! call's stage is done.
 
 mod buffers;
 
@@ -383,7 +385,8 @@ impl Points {
     }
 }
 
-/// Numbers of a plan: budget, smallest budget, peak, disk, threads; then for each step its name, peak, passes, bytes read, bytes written, seconds.
+/// Numbers of a plan: budget, smallest budget, peak, disk, threads; then for each step its name, peak,
+/// passes, bytes read, bytes written, seconds.
 type Planned = (u64, u64, u64, u64, usize, Vec<PlannedStep>);
 type PlannedStep = (&'static str, u64, u64, u64, u64, f64);
 

@@ -1,4 +1,5 @@
-//! The tests of the Python package, over the library that cargo has built beside this test. `test.sh` runs them over a wheel.
+//! The tests of the Python package, over the library that cargo has built beside this test. `test.sh` runs
+//! them over a wheel.
 #![allow(clippy::expect_used)]
 
 use std::fs;

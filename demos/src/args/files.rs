@@ -1,5 +1,5 @@
-//! The files of a command line: a command does not write over a file that it reads, nor two results into one file, and the places of its
-//! results are looked at before its work.
+//! The files of a command line: a command does not write over a file that it reads, nor two results into one
+//! file, and the places of its results are looked at before its work.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -83,8 +83,8 @@ impl<'a> Files<'a> {
     /// Looks at the files that are written.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a file that is also read, or written twice; [`Failure::Content`] for one that is write-protected;
-    /// [`Failure::File`] for one whose folder is not there.
+    /// [`Failure::Usage`] for a file that is also read, or written twice; [`Failure::Content`] for one that
+    /// is write-protected; [`Failure::File`] for one whose folder is not there.
     pub fn check(&self) -> Result<(), Failure> {
         let read: Vec<_> = self
             .reads
@@ -116,7 +116,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// `None` for a pipe, a terminal or another device, which may have several parts in a command, and for a folder, which is refused elsewhere.
+/// `None` for a pipe, a terminal or another device, which may have several parts in a command, and for a
+/// folder, which is refused elsewhere.
 fn place(path: &Path) -> Option<Place> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Some(Place::Here {

@@ -18,11 +18,13 @@ const THREADS_MAX: usize = 1024;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
-    /// The memory budget, which bounds buffers: 512MiB, 2G, auto (nearly all memory: what is available, less an eighth).
+    /// The memory budget, which bounds buffers: 512MiB, 2G, auto (nearly all memory: what is available, less
+    /// an eighth).
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
     pub memory: Option<ByteSize>,
-    /// The limit on the whole process, page tables and the program's own pages included, from which the budget follows: 512MiB, 2G, auto (the hard
-    /// limit of the control group or container). With --memory, the smaller budget of the two holds.
+    /// The limit on the whole process, page tables and the program's own pages included, from which the
+    /// budget follows: 512MiB, 2G, auto (the hard limit of the control group or container). With --memory,
+    /// the smaller budget of the two holds.
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_LIMIT", value_parser = size)]
     pub limit: Option<ByteSize>,
     /// The folder of scratch files; best on NVMe, never on a tmpfs.
@@ -37,17 +39,20 @@ pub struct Global {
     /// How files are read and written.
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
-    /// How scratch files are written: `sealed`, encrypted with a key that is in memory only, or `plain`, from which the witness can be
-    /// read. Sealed where the kernel allows it, unless said. Files with a name are never encrypted.
+    /// How scratch files are written: `sealed`, encrypted with a key that is in memory only, or `plain`, from
+    /// which the witness can be read. Sealed where the kernel allows it, unless said. Files with a name are
+    /// never encrypted.
     #[arg(long, global = true, value_name = "sealed|plain", env = "SPILLPROOF_SCRATCH")]
     pub scratch: Option<Scratch>,
-    /// Refuse to run where values of a witness may get to a disk in plain: with plain scratch, swap that is on, or core dumps.
+    /// Refuse to run where values of a witness may get to a disk in plain: with plain scratch, swap that is
+    /// on, or core dumps.
     #[arg(long, global = true, env = "SPILLPROOF_STRICT_SECRETS")]
     pub strict_secrets: bool,
     /// The result and errors alone: no progress, no table, no warnings.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log the session (-v), the plans of the engine (-vv), everything (-vvv) on standard error; else SPILLPROOF_LOG says what is logged.
+    /// Log the session (-v), the plans of the engine (-vv), everything (-vvv) on standard error; else
+    /// SPILLPROOF_LOG says what is logged.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }

@@ -36,7 +36,8 @@ pub enum Groth16 {
         /// The new .zkey file, whose gamma and delta are one: INSECURE until someone contributes.
         key: PathBuf,
     },
-    /// Contribute a secret to a key, as `snarkjs zkey contribute` does. The secret comes from the system, and is gone when the command ends.
+    /// Contribute a secret to a key, as `snarkjs zkey contribute` does. The secret comes from the system, and
+    /// is gone when the command ends.
     Contribute {
         /// The .zkey file of the contributor before.
         key: PathBuf,
@@ -49,7 +50,8 @@ pub enum Groth16 {
         #[arg(long)]
         entropy: Option<String>,
     },
-    /// Contribute a public random value that did not exist before the other contributions, as `snarkjs zkey beacon` does.
+    /// Contribute a public random value that did not exist before the other contributions, as
+    /// `snarkjs zkey beacon` does.
     Beacon {
         /// The .zkey file of the last contributor.
         key: PathBuf,
@@ -64,7 +66,8 @@ pub enum Groth16 {
         #[arg(long)]
         name: Option<String>,
     },
-    /// Verify that a key is that of a circuit and of a first phase, with the contributions that it lists, as `snarkjs zkey verify` does.
+    /// Verify that a key is that of a circuit and of a first phase, with the contributions that it lists, as
+    /// `snarkjs zkey verify` does.
     VerifyKey {
         /// The circuit: a .r1cs file.
         circuit: PathBuf,
@@ -73,9 +76,11 @@ pub enum Groth16 {
         /// The .zkey file.
         key: PathBuf,
     },
-    /// Write a built-in circuit's witness and INSECURE key, for trials and measurements: the seed is enough to forge proofs with it.
+    /// Write a built-in circuit's witness and INSECURE key, for trials and measurements: the seed is enough
+    /// to forge proofs with it.
     Example(Groth16Example),
-    /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked, its subgroup included.
+    /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked,
+    /// its subgroup included.
     Import {
         /// The .zkey file.
         key: PathBuf,
@@ -83,7 +88,8 @@ pub enum Groth16 {
         #[arg(short, long)]
         out: PathBuf,
     },
-    /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no verifier reads.
+    /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no
+    /// verifier reads.
     Vkey {
         /// The proving key: a .zkey file or a container.
         key: PathBuf,

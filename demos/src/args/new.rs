@@ -10,10 +10,12 @@ use spillproof_circuits::System;
 pub struct New {
     /// The folder to make; its name is the program's.
     pub folder: PathBuf,
-    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products over Vesta).
+    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products over
+    /// Vesta).
     #[arg(long, value_enum, default_value_t = System::Axiom)]
     pub system: System,
-    /// The clone of spillproof's repository, which has the drop-ins; the one that this program was built in, unless said.
+    /// The clone of spillproof's repository, which has the drop-ins; the one that this program was built in,
+    /// unless said.
     #[arg(long, value_name = "DIR")]
     pub repository: Option<PathBuf>,
 }

@@ -15,10 +15,12 @@ pub enum Open {
 #[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("opening").required(true).args(["file", "commitment"])))]
 pub struct OpenVerify {
-    /// The SRS that was committed over: a container, ParamsKZG or powers of tau (.ptau). Three of its points are read.
+    /// The SRS that was committed over: a container, ParamsKZG or powers of tau (.ptau). Three of its points
+    /// are read.
     #[arg(long)]
     pub srs: PathBuf,
-    /// The opening, as `spillproof commit --open-at POINT --out FILE` wrote it, or as `commit --json` printed it.
+    /// The opening, as `spillproof commit --open-at POINT --out FILE` wrote it, or as `commit --json` printed
+    /// it.
     #[arg(conflicts_with_all = ["commitment", "point", "value", "proof"])]
     pub file: Option<PathBuf>,
     /// The commitment: x,y in hexadecimal, or infinity.

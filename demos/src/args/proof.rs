@@ -63,7 +63,8 @@ pub struct BuiltIn {
     /// The built-in circuit; chain unless said.
     #[arg(long, value_enum)]
     pub circuit: Option<Kind>,
-    /// The proof system: axiom (halo2-axiom: KZG over BN254; unless said) or zcash (halo2_proofs: inner products over Vesta, without a setup).
+    /// The proof system: axiom (halo2-axiom: KZG over BN254; unless said) or zcash (halo2_proofs: inner
+    /// products over Vesta, without a setup).
     #[arg(long, value_enum)]
     pub system: Option<System>,
     /// The multi-opening argument of halo2-axiom; shplonk unless said.
@@ -160,8 +161,9 @@ pub struct StatementArgs {
     /// Which circuit, how large.
     #[command(flatten)]
     pub built_in: BuiltIn,
-    /// The seed of the witness and of the prover's randomness; 1 unless said. With --witness: a proof that is the same each time, for tests,
-    /// since the seed is enough to compute the witness from the proof; without it, randomness is the system's.
+    /// The seed of the witness and of the prover's randomness; 1 unless said. With --witness: a proof that is
+    /// the same each time, for tests, since the seed is enough to compute the witness from the proof; without
+    /// it, randomness is the system's.
     #[arg(long)]
     pub seed: Option<u64>,
     /// Its parameters.
@@ -204,9 +206,10 @@ impl StatementArgs {
 /// Where parameters come from.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Parameters {
-    /// The parameters: a container of `spillproof srs`, the file that halo2 writes (ParamsKZG; for zcash Params), a ceremony's powers of tau (.ptau),
-    /// or the folder in which halo2-base keeps kzg_bn254_{k}.srs (PARAMS_DIR). KZG's may be for a larger k.
-    /// Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
+    /// The parameters: a container of `spillproof srs`, the file that halo2 writes (ParamsKZG; for zcash
+    /// Params), a ceremony's powers of tau (.ptau), or the folder in which halo2-base keeps kzg_bn254_{k}.srs
+    /// (PARAMS_DIR). KZG's may be for a larger k. Without it, an INSECURE SRS is made from --srs-seed;
+    /// zcash's parameters are computed.
     #[arg(
         id = "srs",
         long = "srs",
@@ -250,8 +253,8 @@ pub struct Prove {
     /// The proving key of the circuit, from `spillproof keygen` or a program; without it, keys are made.
     #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
     pub key: Option<PathBuf>,
-    /// The witness of a program's own circuit, which the program saved as it saved --key (`spillproof::save_described_key` and `save_witness` of
-    /// the drop-in).
+    /// The witness of a program's own circuit, which the program saved as it saved --key
+    /// (`spillproof::save_described_key` and `save_witness` of the drop-in).
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with_all = ["k", "circuit", "system"])]
     pub witness: Option<PathBuf>,
     /// Write the public inputs of the witness into this file, as JSON, for `verify --public`.
@@ -263,18 +266,20 @@ pub struct Prove {
     /// Prove with a GPU.
     #[command(flatten)]
     pub on: ProofOn,
-    /// Keep the proof's rounds in this folder, sealed, so that after a crash the same command goes on from there. Else the variable
-    /// SPILLPROOF_CHECKPOINT names the folder, if it is set.
+    /// Keep the proof's rounds in this folder, sealed, so that after a crash the same command goes on from
+    /// there. Else the variable SPILLPROOF_CHECKPOINT names the folder, if it is set.
     #[arg(long, value_name = "DIR", conflicts_with = "no_session")]
     pub checkpoint: Option<PathBuf>,
-    /// The key of the checkpoint: a file of 32 random bytes, or 64 hexadecimal digits, in another folder. Else the variable
-    /// SPILLPROOF_CHECKPOINT_KEY_FILE names the file, or SPILLPROOF_CHECKPOINT_KEY is the key.
+    /// The key of the checkpoint: a file of 32 random bytes, or 64 hexadecimal digits, in another folder.
+    /// Else the variable SPILLPROOF_CHECKPOINT_KEY_FILE names the file, or SPILLPROOF_CHECKPOINT_KEY is the
+    /// key.
     #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
     pub checkpoint_key: Option<PathBuf>,
     /// Write a page into this file: memory against the budget over time, disk rates, busy cores, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write memory, bytes and processors' time into this file, sampled every few milliseconds, as comma-separated values.
+    /// Write memory, bytes and processors' time into this file, sampled every few milliseconds, as
+    /// comma-separated values.
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
     /// Draw the memory curve into this file.
@@ -313,7 +318,8 @@ pub struct Keygen {
     /// The file for the proving key: a container, which `prove --key` opens in place.
     #[arg(short, long)]
     pub out: PathBuf,
-    /// The file for the verifying key, in the bytes that halo2 writes (`SerdeFormat::RawBytes`), for `verify --vk`.
+    /// The file for the verifying key, in the bytes that halo2 writes (`SerdeFormat::RawBytes`), for
+    /// `verify --vk`.
     #[arg(long, value_name = "FILE")]
     pub vk: Option<PathBuf>,
 }
@@ -342,7 +348,8 @@ pub struct Verify {
     /// The statement.
     #[command(flatten)]
     pub statement: StatementArgs,
-    /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the key is made, which takes parameters in memory.
+    /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the key is made, which
+    /// takes parameters in memory.
     #[arg(long, value_name = "FILE")]
     pub vk: Option<PathBuf>,
     /// The proving key of a program's own circuit: its verifying key is taken.

@@ -7,15 +7,17 @@ use clap::Subcommand;
 /// Powers of tau (.ptau files): the first phase of a ceremony.
 #[derive(Debug, Subcommand)]
 pub enum Ptau {
-    /// Add the Lagrange bases of all sizes, as `snarkjs powersoftau prepare phase2` does. Setups of keys are faster with them.
+    /// Add the Lagrange bases of all sizes, as `snarkjs powersoftau prepare phase2` does. Setups of keys are
+    /// faster with them.
     Prepare {
         /// The .ptau file.
         file: PathBuf,
         /// The new .ptau file.
         out: PathBuf,
     },
-    /// Verify that all points are powers of one secret, and that the Lagrange bases, if there are any, are those of the powers; and that each
-    /// contribution follows from those before it, and the powers from the last one, as `snarkjs powersoftau verify` does.
+    /// Verify that all points are powers of one secret, and that the Lagrange bases, if there are any, are
+    /// those of the powers; and that each contribution follows from those before it, and the powers from the
+    /// last one, as `snarkjs powersoftau verify` does.
     Verify {
         /// The .ptau file.
         file: PathBuf,

@@ -41,7 +41,8 @@ struct Opening {
 /// Runs the command.
 ///
 /// # Errors
-/// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is not a scalar.
+/// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that
+/// is not a scalar.
 pub fn run(global: &Global, args: &Commit) -> Result<()> {
     let point = args.open_at.as_deref().map(scalar_of).transpose()?;
     let out = args.out.as_deref().map(Output::create).transpose()?;

@@ -1,4 +1,5 @@
-//! `spillproof demo`: in about a minute, a proof from disk that equals the one from memory, and an MSM larger than its budget.
+//! `spillproof demo`: in about a minute, a proof from disk that equals the one from memory, and an MSM larger
+//! than its budget.
 
 use std::fs;
 

@@ -1,7 +1,8 @@
-//! `spillproof msm`: the sum of `2^n` scalars times points, streamed from disk within the budget, or in memory by a peer.
+//! `spillproof msm`: the sum of `2^n` scalars times points, streamed from disk within the budget, or in
+//! memory by a peer.
 //!
-//! Points and scalars are made from the seed as they are written, so nothing grows with n but the files. The streamed sum is
-//! printed; `--in-memory --peer ark` prints the same elsewhere.
+//! Points and scalars are made from the seed as they are written, so nothing grows with n but the files. The
+//! streamed sum is printed; `--in-memory --peer ark` prints the same elsewhere.
 
 use ark_bn254::{Fr, G1Affine, g1};
 use ark_ec::AffineRepr;

@@ -1,7 +1,7 @@
 //! `spillproof new`: a small program with a circuit of its own over a drop-in, as a beginning.
 //!
-//! Its source is the example of the drop-in, which is compiled and run with the tests. Its manifest patches the released crate with the
-//! drop-in of a clone of this repository.
+//! Its source is the example of the drop-in, which is compiled and run with the tests. Its manifest patches
+//! the released crate with the drop-in of a clone of this repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -140,8 +140,8 @@ struct Outcome {
 /// Writes the program.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a name that no package may have, and a folder that is no clone of the repository; [`Failure::File`] for a folder that
-/// is there already or cannot be made.
+/// [`Failure::Usage`] for a name that no package may have, and a folder that is no clone of the repository;
+/// [`Failure::File`] for a folder that is there already or cannot be made.
 pub fn run(global: &Global, args: &New) -> Result<()> {
     let run = Run::start(global);
     let name = package_name(&args.folder)?;

@@ -78,7 +78,8 @@ impl OnGpu {
     /// Opens the GPUs that were asked for.
     ///
     /// # Errors
-    /// Of a device that was named and cannot be used; of a budget of page-locked memory that is too small for any job.
+    /// Of a device that was named and cannot be used; of a budget of page-locked memory that is too small for
+    /// any job.
     pub fn open(args: &Gpu, offload: Offload) -> Result<Self> {
         if args.gpu == Choice::Off {
             return Ok(Self::Off);

@@ -1,7 +1,8 @@
-//! `spillproof demo oom --groth16`: a Groth16 proof under a hard limit on the whole process, page cache counted.
+//! `spillproof demo oom --groth16`: a Groth16 proof under a hard limit on the whole process, page cache
+//! counted.
 //!
-//! 1. taceo-groth16 with the key in memory, by `spillproof-bench` in the folder of this program: killed by the kernel. If not, the demonstration
-//!    fails.
+//! 1. taceo-groth16 with the key in memory, by `spillproof-bench` in the folder of this program: killed by
+//!    the kernel. If not, the demonstration fails.
 //! 2. `spillproof groth16 prove`, in a group with the same limit: finishes.
 //! 3. taceo-groth16, without a limit: proves too, in more memory.
 //! 4. `spillproof groth16 verify` accepts the proof.

@@ -1,12 +1,14 @@
-//! `spillproof demo oom --circuit`: keys and a proof under a hard limit on the whole process, page cache counted.
+//! `spillproof demo oom --circuit`: keys and a proof under a hard limit on the whole process, page cache
+//! counted.
 //!
-//! 1. The control: killed by the kernel. If not, the demonstration fails. It is the unmodified crate, by `spillproof-bench` in the
-//!    folder of this program; without that, the drop-in without a session, which runs upstream's own prover.
+//! 1. The control: killed by the kernel. If not, the demonstration fails. It is the unmodified crate, by
+//!    `spillproof-bench` in the folder of this program; without that, the drop-in without a session, which
+//!    runs upstream's own prover.
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
 //!
-//! Parameters of zcash's halo2 need no secret, and take the unmodified crate longer than a proof, so all three read them from a file that the
-//! drop-in makes first.
+//! Parameters of zcash's halo2 need no secret, and take the unmodified crate longer than a proof, so all
+//! three read them from a file that the drop-in makes first.
 
 use std::path::{Path, PathBuf};
 

@@ -54,7 +54,8 @@ struct Outcome {
 /// Runs the command.
 ///
 /// # Errors
-/// [`Failure::Refused`] for an opening that does not hold; [`Failure::Usage`] and [`Failure::Content`] for what is no opening; the engine's.
+/// [`Failure::Refused`] for an opening that does not hold; [`Failure::Usage`] and [`Failure::Content`] for
+/// what is no opening; the engine's.
 pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
     let (texts, file) = texts(args)?;
     let claim = Claim::read(&texts, file.as_deref())?;

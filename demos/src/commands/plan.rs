@@ -1,5 +1,5 @@
-//! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, or of a proof with the key of any one, step by step,
-//! before the work.
+//! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, or of a proof with
+//! the key of any one, step by step, before the work.
 
 use halo2_axiom::spillproof::Numerator;
 use serde::Serialize;
@@ -40,7 +40,8 @@ struct Outcome {
 /// Prints the plan.
 ///
 /// # Errors
-/// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and cannot be used.
+/// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and cannot
+/// be used.
 pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let built_in = args.key.is_none().then(|| args.built_in.shape()).transpose()?;
     let system = built_in.map_or(System::Axiom, |shape| shape.system);
@@ -57,7 +58,8 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
             Planned::OfProgram(Box::new(of_program::shape(&key, scheme)), key.k())
         }
     };
-    // A budget that is too small is refused with the smallest that works, not with the one that measuring takes.
+    // A budget that is too small is refused with the smallest that works, not with the one that measuring
+    // takes.
     let plan = planned.plan(&session)?;
     let measured = measured(&session);
     let rates = measured.unwrap_or_default();
@@ -140,7 +142,8 @@ pub fn expect(session: &Session, awaited: &Awaited<'_>, planned: Plan) {
     steps::expect(Some((systems::PARAMETERS, seconds)), &planned);
 }
 
-/// The rates of this machine; `None` where the disk or the budget has no room to measure them, which is no reason not to go on.
+/// The rates of this machine; `None` where the disk or the budget has no room to measure them, which is no
+/// reason not to go on.
 pub fn measured(session: &Session) -> Option<Rates> {
     match session.run(|| Rates::measure(session.workspace())) {
         Ok(rates) => Some(rates),

@@ -1,4 +1,5 @@
-//! `spillproof prove` and `spillproof verify`: a drop-in proves, within a session or without one; the unmodified crate verifies.
+//! `spillproof prove` and `spillproof verify`: a drop-in proves, within a session or without one; the
+//! unmodified crate verifies.
 
 use std::fs;
 use std::io::IsTerminal;

@@ -1,4 +1,5 @@
-//! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of no secret.
+//! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of
+//! no secret.
 
 use std::fs::File;
 use std::io::Read;
@@ -146,7 +147,8 @@ fn make(global: &Global, k: u32, seed: Option<u64>, of: &ParamsOf, out: &Path) -
     Ok(())
 }
 
-/// The secret of an insecure SRS: the first scalar of ChaCha20 from the seed, as stock's `setup` would draw it.
+/// The secret of an insecure SRS: the first scalar of ChaCha20 from the seed, as stock's `setup` would draw
+/// it.
 pub fn secret(seed: u64) -> Scalar {
     use halo2_axiom::halo2curves::bn256::Fr;
     use halo2_axiom::halo2curves::ff::{Field, PrimeField};

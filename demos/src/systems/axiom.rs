@@ -29,8 +29,9 @@ pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, powers of tau get their Lagrange points, and those of a
-/// `ParamsKZG` file are checked: its writer, or a disk since then, may have mixed up points.
+/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, powers of tau get
+/// their Lagrange points, and those of a `ParamsKZG` file are checked: its writer, or a disk since then, may
+/// have mixed up points.
 fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
     let path = &*file_for(path, k)?;
     let of_file = |error| Failure::of_file(path, error);
@@ -64,7 +65,8 @@ fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
             };
             let params = dropin::proof::read_params(&mut ReadOnce::new(file), format).map_err(of_file)?;
             if is_in_session {
-                // No plan has this check; without room for it, the proof's own verification finds what it would have.
+                // No plan has this check; without room for it, the proof's own verification finds what it
+                // would have.
                 match check_params(&params, &mut |_| ()).map_err(of_file) {
                     Err(Failure::Engine(Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) => {}
                     checked => checked?,

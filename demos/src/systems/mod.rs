@@ -1,8 +1,9 @@
-//! The proof systems of the binary: what a command asks of each, and the phases of keys, proof and verification, which are the same for all.
+//! The proof systems of the binary: what a command asks of each, and the phases of keys, proof and
+//! verification, which are the same for all.
 //!
-//! A [`Verifier`] has parameters, verifying keys and verification; a [`Prover`] also proving keys and proofs. [`axiom`] and [`zcash`] have two
-//! types each: `DropIn`, which proves within the current session, and `Stock`, the unmodified crate, which verifies (and, with the feature
-//! `stock-prover`, proves).
+//! A [`Verifier`] has parameters, verifying keys and verification; a [`Prover`] also proving keys and proofs.
+//! [`axiom`] and [`zcash`] have two types each: `DropIn`, which proves within the current session, and
+//! `Stock`, the unmodified crate, which verifies (and, with the feature `stock-prover`, proves).
 
 use std::fmt::Display;
 use std::path::Path;
@@ -16,7 +17,8 @@ use crate::failure::Failure;
 use crate::report::Recorder;
 use crate::run::Result;
 
-/// Items of [`Verifier`] that are calls of `$circuits::proof`; `$scheme` is the method of [`Shape`] with an argument that this system has besides.
+/// Items of [`Verifier`] that are calls of `$circuits::proof`; `$scheme` is the method of [`Shape`] with an
+/// argument that this system has besides.
 macro_rules! verifier_of {
     ($circuits:ident $(, $scheme:ident)?) => {
         type Params = $circuits::proof::Params;
@@ -120,7 +122,8 @@ pub trait Verifier {
     /// The verifying key of a circuit, from a file.
     ///
     /// # Errors
-    /// [`Failure::File`] and [`Failure::Content`] for a file that has none; [`Failure::Usage`] for a system without such files.
+    /// [`Failure::File`] and [`Failure::Content`] for a file that has none; [`Failure::Usage`] for a system
+    /// without such files.
     fn open_verifying_key(_path: &Path, _shape: &Shape) -> Result<Self::VerifierKey> {
         Err(no_key_files())
     }
@@ -192,7 +195,8 @@ pub struct Named<'n> {
     pub suffix: &'n str,
 }
 
-/// The phases of a proof. If a device took part, in the keys or in the proof, the proof is verified before it is returned.
+/// The phases of a proof. If a device took part, in the keys or in the proof, the proof is verified before it
+/// is returned.
 ///
 /// # Errors
 /// Those of `P`; [`Failure::Unverified`].
@@ -246,7 +250,8 @@ pub fn make_keys<P: Prover>(recorder: &mut Recorder, statement: &Statement) -> R
     keys::<P>(recorder, &params, &statement.shape, &str::to_owned)
 }
 
-/// The phases of a proof by the drop-in of the statement's system, in the current session. `key_file` has its proving key, if it is not made.
+/// The phases of a proof by the drop-in of the statement's system, in the current session. `key_file` has its
+/// proving key, if it is not made.
 ///
 /// # Errors
 /// As [`prove_phases`].
@@ -282,7 +287,8 @@ pub fn prove_by_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
     phases(recorder, statement, None, named, &|| false)
 }
 
-/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, and its own key unless `key_file` has it.
+/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, and its own
+/// key unless `key_file` has it.
 ///
 /// # Errors
 /// The crate's, for a proof that does not hold.

@@ -1,5 +1,6 @@
-//! Circuits of programs' own, over halo2-axiom: a program over the drop-in saved the key with a description of its circuit, and the witness with its
-//! public inputs. The drop-in proves within the current session; the unmodified crate reads the same key by the same description, and verifies.
+//! Circuits of programs' own, over halo2-axiom: a program over the drop-in saved the key with a description
+//! of its circuit, and the witness with its public inputs. The drop-in proves within the current session; the
+//! unmodified crate reads the same key by the same description, and verifies.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +24,8 @@ use crate::run::Result;
 /// The key of a file, opened in the current session.
 ///
 /// # Errors
-/// [`Failure::Saved`], [`Failure::File`], [`Failure::Engine`] for a file that is no key, is damaged, or has no description of its circuit.
+/// [`Failure::Saved`], [`Failure::File`], [`Failure::Engine`] for a file that is no key, is damaged, or has
+/// no description of its circuit.
 pub fn open_key(recorder: &mut Recorder, path: &Path) -> Result<SavedKey> {
     recorder.phase("open key", |_| {
         SavedKey::open(path).map_err(|error| Failure::of_file(path, error))
@@ -48,14 +50,16 @@ pub fn plan(session: &Session, shape: &of_dropin::Shape) -> Result<Plan> {
     )?)
 }
 
-/// The public inputs of a proof as JSON: a list for each instance column, of 64 hexadecimal digits each, most significant first.
+/// The public inputs of a proof as JSON: a list for each instance column, of 64 hexadecimal digits each, most
+/// significant first.
 pub type PublicJson = Vec<Vec<String>>;
 
-/// The phases of a proof after its key is opened, in the current session, and its public inputs. No proof is returned that does not verify.
+/// The phases of a proof after its key is opened, in the current session, and its public inputs. No proof is
+/// returned that does not verify.
 ///
 /// # Errors
-/// [`Failure::Saved`] for a witness of another key, or one that is damaged; [`Failure::DoesNotVerify`] for one that does not satisfy the circuit;
-/// the engine's and halo2's.
+/// [`Failure::Saved`] for a witness of another key, or one that is damaged; [`Failure::DoesNotVerify`] for
+/// one that does not satisfy the circuit; the engine's and halo2's.
 pub fn prove(
     recorder: &mut Recorder,
     of: &OfProgram,

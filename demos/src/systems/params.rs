@@ -50,8 +50,8 @@ pub fn kind_of(path: &Path) -> Result<Kind> {
     }
 }
 
-/// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base keeps them (`PARAMS_DIR`), the one for that k, or else the
-/// one for the next larger k.
+/// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base keeps them
+/// (`PARAMS_DIR`), the one for that k, or else the one for the next larger k.
 ///
 /// # Errors
 /// [`Failure::File`]; [`Failure::Content`] for a folder without such a file.
@@ -101,9 +101,9 @@ pub enum Bases {
     Both,
 }
 
-/// The SRS in a file, of `2^k` points or more. A container and powers of tau stay where they are; what has no Lagrange points gets them, and
-/// `ParamsKZG` is copied, in a container among the session's files. What is no container is checked: its writer, or a disk since then, may have
-/// mixed up points.
+/// The SRS in a file, of `2^k` points or more. A container and powers of tau stay where they are; what has no
+/// Lagrange points gets them, and `ParamsKZG` is copied, in a container among the session's files. What is no
+/// container is checked: its writer, or a disk since then, may have mixed up points.
 ///
 /// # Errors
 /// Those of [`file_for`] and [`kind_of`]; [`Failure::Content`] for fewer points; the engine's.
@@ -126,8 +126,8 @@ pub fn open_srs(session: &Session, path: &Path, k: u32, bases: Bases) -> Result<
     Ok(srs)
 }
 
-/// A container in the session's folder, made of a file of another kind, and checked. Dropping this removes the name; a container that is open stays
-/// open.
+/// A container in the session's folder, made of a file of another kind, and checked. Dropping this removes
+/// the name; a container that is open stays open.
 pub struct Copied(PathBuf);
 
 impl Copied {
@@ -207,10 +207,12 @@ pub struct VerifierPoints {
 }
 
 impl VerifierPoints {
-    /// Those of a container, powers of tau or a `ParamsKZG` file for `2^k` rows or more; nothing else of it is read.
+    /// Those of a container, powers of tau or a `ParamsKZG` file for `2^k` rows or more; nothing else of it
+    /// is read.
     ///
     /// # Errors
-    /// Those of [`file_for`], [`kind_of`] and [`open_kzg`]; the engine's; [`Failure::Content`] for what is no point.
+    /// Those of [`file_for`], [`kind_of`] and [`open_kzg`]; the engine's; [`Failure::Content`] for what is no
+    /// point.
     pub fn of(path: &Path, k: u32) -> Result<Self> {
         const BUDGET_BYTES: u64 = 4 << 20;
         let path = &*file_for(path, k)?;

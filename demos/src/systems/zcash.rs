@@ -23,7 +23,8 @@ pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// A file as `Params::write` writes it. Stock's reader panics or goes on for long on a file of another length, so that is checked first.
+/// A file as `Params::write` writes it. Stock's reader panics or goes on for long on a file of another
+/// length, so that is checked first.
 fn open(path: &Path, k: u32) -> Result<File> {
     let expected_bytes = (1 << (k + 6)) + 68;
     let file = File::open(path).map_err(Failure::file(path))?;

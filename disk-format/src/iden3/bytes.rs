@@ -120,7 +120,8 @@ impl<'a> Fields<'a> {
         Ok(parts)
     }
 
-    /// A point that is on the curve, in the subgroup of prime order and not infinity. `what` and `index` are for errors.
+    /// A point that is on the curve, in the subgroup of prime order and not infinity. `what` and `index` are
+    /// for errors.
     pub(super) fn point<P: SWCurveConfig>(
         &mut self,
         what: &'static str,
@@ -148,7 +149,8 @@ impl<'a> Fields<'a> {
         Ok(point)
     }
 
-    /// A prime with its length before it, and the first curve that has it. Two curves that are read have no prime in common.
+    /// A prime with its length before it, and the first curve that has it. Two curves that are read have no
+    /// prime in common.
     pub(super) fn curve(&mut self, prime: Prime) -> Result<Curve, FormatError> {
         let offset = self.offset();
         let prime_bytes = self.u32()? as usize;

@@ -5,9 +5,10 @@
 //! [delta after it: G1][s: G1][s·x: G1][sp·x: G2][hash of the transcript: 64 bytes][kind: u32][parameters' bytes: u32][parameters]
 //! ```
 //!
-//! x is the contributor's secret, s a random point, sp one that follows from the transcript. A parameter is its id (one byte), then: 1, a name,
-//! with its length in one byte before it; 2, the log2 of a beacon's iterations, in one byte; 3, a beacon, with its length in one byte before it.
-//! Ids are in ascending order. A contribution of kind 1 is made of a beacon, one of kind 0 of a secret.
+//! x is the contributor's secret, s a random point, sp one that follows from the transcript. A parameter is
+//! its id (one byte), then: 1, a name, with its length in one byte before it; 2, the log2 of a beacon's
+//! iterations, in one byte; 3, a beacon, with its length in one byte before it. Ids are in ascending order. A
+//! contribution of kind 1 is made of a beacon, one of kind 0 of a secret.
 //!
 //! Points are in the native form ([`crate::native`]).
 
@@ -73,8 +74,8 @@ pub struct Contributions<P1, P2> {
 /// The bytes to read for [`Contributions::parse`].
 ///
 /// # Errors
-/// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a hash and a number, or of more than
-/// [`SECTION_BYTES_MAX`].
+/// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a hash and
+/// a number, or of more than [`SECTION_BYTES_MAX`].
 pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
     range_within(sections, (FileKind::Zkey, zkey::CONTRIBUTIONS), PREFIX_BYTES)
 }
@@ -97,12 +98,12 @@ where
     G1::BaseField: NativeField,
     G2::BaseField: NativeField,
 {
-    /// Reads the bytes of [`range`]. Every point is checked: on the curve, in the subgroup of prime order, not infinity. Whether the contributions
-    /// follow from one another is not.
+    /// Reads the bytes of [`range`]. Every point is checked: on the curve, in the subgroup of prime order,
+    /// not infinity. Whether the contributions follow from one another is not.
     ///
     /// # Errors
-    /// [`FormatError::Length`], [`FormatError::Point`]; [`FormatError::Unknown`] for a kind or a parameter that is none; [`FormatError::Field`] for
-    /// parameters that contradict the kind, or are in another order.
+    /// [`FormatError::Length`], [`FormatError::Point`]; [`FormatError::Unknown`] for a kind or a parameter
+    /// that is none; [`FormatError::Field`] for parameters that contradict the kind, or are in another order.
     pub fn parse(range: ByteRange, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the section of contributions", range, bytes)?;
         let circuit_hash = fields.array()?;
@@ -372,7 +373,8 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(parse(&bytes[..end]).is_err(), "cut at {end}");
         }
-        // A kind that does not belong to the parameters, an unknown one, ids that descend or are unknown, a point that is none.
+        // A kind that does not belong to the parameters, an unknown one, ids that descend or are unknown, a
+        // point that is none.
         let kind_at = PREFIX_BYTES + 3 * 64 + 128 + HASH_BYTES;
         for (at, value) in [(kind_at, 1), (kind_at, 2), (PREFIX_BYTES, 0xff)] {
             let mut changed = bytes.clone();

@@ -7,12 +7,14 @@
 //! [state of a hash: 216 bytes][next challenge: 64 bytes][kind: u32][parameters' bytes: u32][parameters]
 //! ```
 //!
-//! The products are those of the secrets of all contributors so far. The proofs are of this contributor's secrets x: s is a random point, sp one that follows
-//! from the challenge before. Kind and parameters are as in [`super::contributions`].
+//! The products are those of the secrets of all contributors so far. The proofs are of this contributor's
+//! secrets x: s is a random point, sp one that follows from the challenge before. Kind and parameters are as
+//! in [`super::contributions`].
 //!
-//! A response is the challenge before it, the powers that it leaves, compressed, and the proofs, uncompressed. The state is that of BLAKE2b before the
-//! proofs: `[block: 128 bytes][words: 8 u64][bytes hashed: u64][bytes in the block: u64][8 bytes]`. The next challenge is the hash of the response's hash
-//! and of the powers, uncompressed.
+//! A response is the challenge before it, the powers that it leaves, compressed, and the proofs,
+//! uncompressed. The state is that of BLAKE2b before the proofs: `[block: 128 bytes][words: 8 u64][bytes
+//! hashed: u64][bytes in the block: u64][8 bytes]`. The next challenge is the hash of the response's hash and
+//! of the powers, uncompressed.
 //!
 //! Points are in the native form ([`crate::native`]).
 
@@ -92,8 +94,8 @@ pub struct History<P1, P2>(pub Vec<(u64, Contribution<P1, P2>)>);
 /// The bytes to read for [`History::parse`].
 ///
 /// # Errors
-/// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a number, or of more than
-/// [`SECTION_BYTES_MAX`](super::contributions::SECTION_BYTES_MAX).
+/// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a number,
+/// or of more than [`SECTION_BYTES_MAX`](super::contributions::SECTION_BYTES_MAX).
 pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
     range_within(sections, (FileKind::Ptau, ptau::CONTRIBUTIONS), PREFIX_BYTES)
 }
@@ -103,12 +105,13 @@ where
     G1::BaseField: NativeField,
     G2::BaseField: NativeField,
 {
-    /// Reads the bytes of [`range`]. Every point is checked: on the curve, in the subgroup of prime order, not infinity. Whether the contributions
-    /// follow from one another is not.
+    /// Reads the bytes of [`range`]. Every point is checked: on the curve, in the subgroup of prime order,
+    /// not infinity. Whether the contributions follow from one another is not.
     ///
     /// # Errors
-    /// [`FormatError::Length`], [`FormatError::Point`]; [`FormatError::Unknown`] for a kind or a parameter that is none; [`FormatError::Field`] for
-    /// parameters that contradict the kind, or are in another order, and for a block of more bytes than it has room for.
+    /// [`FormatError::Length`], [`FormatError::Point`]; [`FormatError::Unknown`] for a kind or a parameter
+    /// that is none; [`FormatError::Field`] for parameters that contradict the kind, or are in another order,
+    /// and for a block of more bytes than it has room for.
     pub fn parse(range: ByteRange, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the section of contributions", range, bytes)?;
         let list = fields.counted(Contribution::parse)?;
@@ -154,7 +157,8 @@ where
         })
     }
 
-    /// Appends its bytes. A name is cut to [`super::contributions::NAME_CHARACTERS_MAX`], a beacon to 255 bytes.
+    /// Appends its bytes. A name is cut to [`super::contributions::NAME_CHARACTERS_MAX`], a beacon to 255
+    /// bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let after = &self.after;
         push_point(&after.tau_g1, out);

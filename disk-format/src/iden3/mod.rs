@@ -4,17 +4,20 @@
 //! [magic: 4 bytes][version: u32][sections: u32] then for each section [id: u32][bytes: u64][content]
 //! ```
 //!
-//! Integers are little-endian, sections are in any order. The story: [`SectionWalk`] finds the sections of a file from its length and the
-//! few bytes that it asks for; a module for each kind of file reads what the sections hold:
+//! Integers are little-endian, sections are in any order. The story: [`SectionWalk`] finds the sections of a
+//! file from its length and the few bytes that it asks for; a module for each kind of file reads what the
+//! sections hold:
 //!
-//! - [`zkey`]: Groth16 proving keys, and the [`contributions`] to them; [`wtns`]: witnesses; [`r1cs`]: constraint systems; [`ptau`]: powers of
-//!   tau, and the [`history`] of contributions to them.
+//! - [`zkey`]: Groth16 proving keys, and the [`contributions`] to them; [`wtns`]: witnesses; [`r1cs`]:
+//!   constraint systems; [`ptau`]: powers of tau, and the [`history`] of contributions to them.
 //!
-//! Nothing in here reads a file: a parser says which bytes it needs ([`ByteRange`]), and the caller hands them in. Offsets are in bytes
-//! from the start of the file. A number in a file is compared with the file's length or with limits before it is used, and none drives an
-//! allocation: memory is at most [`SECTIONS_MAX`] entries of a table, and the bytes that the caller holds.
+//! Nothing in here reads a file: a parser says which bytes it needs ([`ByteRange`]), and the caller hands
+//! them in. Offsets are in bytes from the start of the file. A number in a file is compared with the file's
+//! length or with limits before it is used, and none drives an allocation: memory is at most [`SECTIONS_MAX`]
+//! entries of a table, and the bytes that the caller holds.
 //!
-//! The facts about the formats are from iden3's description of r1cs (`doc/r1cs_bin_format.md` of iden3/r1csfile) and from files.
+//! The facts about the formats are from iden3's description of r1cs (`doc/r1cs_bin_format.md` of
+//! iden3/r1csfile) and from files.
 
 mod bytes;
 pub mod contributions;
@@ -99,8 +102,8 @@ pub enum Matrix {
     C,
 }
 
-/// Whether the little-endian integer in `bytes` is below the modulus of the curve's scalars: whether it is a canonical scalar (`wtns`,
-/// `r1cs`), or a scaled one that is reduced (`zkey`).
+/// Whether the little-endian integer in `bytes` is below the modulus of the curve's scalars: whether it is a
+/// canonical scalar (`wtns`, `r1cs`), or a scaled one that is reduced (`zkey`).
 #[must_use]
 #[inline]
 pub fn is_reduced(curve: Curve, bytes: &[u8; SCALAR_BYTES]) -> bool {

@@ -14,8 +14,8 @@
 //! | 12 | 2^(p+2) - 1 of G1 | Lagrange bases of 2^0, 2^1, ..., 2^(p+1) points, one after the other |
 //! | 13, 14, 15 | 2^(p+1) - 1 of G2, G1, G1 | those of 2^0, ..., 2^p points, of the points in sections 3, 4 and 5 |
 //!
-//! Sections 12 to 15 are in files that were prepared for the second phase only: all four, or none. The basis of 2^k points starts at
-//! point 2^k - 1 of its section.
+//! Sections 12 to 15 are in files that were prepared for the second phase only: all four, or none. The basis
+//! of 2^k points starts at point 2^k - 1 of its section.
 
 use super::bytes::{
     Fields, PRIME_BYTES_MAX, Prime, check_section_bytes, check_section_bytes_max, write_prime,
@@ -65,7 +65,8 @@ impl Header {
     /// The bytes to read for [`Self::parse`].
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than [`HEADER_BYTES_MAX`].
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than
+    /// [`HEADER_BYTES_MAX`].
     pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
         sections.check_kind(FileKind::Ptau)?;
         let range = sections.range(HEADER)?;
@@ -76,8 +77,9 @@ impl Header {
     /// Reads the header from the bytes of [`Self::range`].
     ///
     /// # Errors
-    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for another prime than BN254's and
-    /// BLS12-381's, a power of 0 or above 28, or a ceremony of fewer points than the file.
+    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for
+    /// another prime than BN254's and BLS12-381's, a power of 0 or above 28, or a ceremony of fewer points
+    /// than the file.
     pub fn parse(sections: &Sections, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the header of the .ptau file", Self::range(sections)?, bytes)?;
         let curve = fields.curve(Prime::Base)?;
@@ -179,8 +181,9 @@ impl Layout {
     /// Finds everything.
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`], also for one of 12 to 15 when another of them is there; [`FormatError::SectionLength`] for the
-    /// first section that does not have the length that the header gives.
+    /// [`FormatError::MissingSection`], also for one of 12 to 15 when another of them is there;
+    /// [`FormatError::SectionLength`] for the first section that does not have the length that the header
+    /// gives.
     pub fn new(sections: &Sections, header: &Header) -> Result<Self, FormatError> {
         sections.check_kind(FileKind::Ptau)?;
         let coordinate_bytes = u64::from(header.curve.coordinate_bytes());

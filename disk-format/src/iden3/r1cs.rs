@@ -7,15 +7,16 @@
 //! | 3 | for each wire a `u64`: its label in the program |
 //! | 4, 5 | custom gates and their uses: not for Groth16, refused unless there are none |
 //!
-//! The header holds the prime of the scalars (a `u32` for its length, then its bytes), then as `u32` the numbers of wires, public outputs,
-//! public inputs and private inputs, the number of labels as `u64`, and the number of constraints as `u32`.
+//! The header holds the prime of the scalars (a `u32` for its length, then its bytes), then as `u32` the
+//! numbers of wires, public outputs, public inputs and private inputs, the number of labels as `u64`, and the
+//! number of constraints as `u32`.
 //!
-//! A constraint is three linear combinations, of A, B and C: the number of terms as `u32`, then for each term the wire as `u32` and the
-//! coefficient, 32 bytes, a canonical integer (**not** Montgomery) below the prime. Wire 0 is the constant one; public outputs, then public
-//! inputs follow it.
+//! A constraint is three linear combinations, of A, B and C: the number of terms as `u32`, then for each term
+//! the wire as `u32` and the coefficient, 32 bytes, a canonical integer (**not** Montgomery) below the prime.
+//! Wire 0 is the constant one; public outputs, then public inputs follow it.
 //!
-//! Constraints have no length of their own, so the section is read from its start: [`Constraints`] takes it in pieces of any length, and
-//! holds at most one term of 36 bytes between them.
+//! Constraints have no length of their own, so the section is read from its start: [`Constraints`] takes it
+//! in pieces of any length, and holds at most one term of 36 bytes between them.
 
 use super::bytes::{
     Fields, PRIME_BYTES_MAX, Prime, check_section_bytes, check_section_bytes_max, write_prime,
@@ -67,7 +68,8 @@ impl Header {
     /// The bytes to read for [`Self::parse`].
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than [`HEADER_BYTES_MAX`].
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than
+    /// [`HEADER_BYTES_MAX`].
     pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
         sections.check_kind(FileKind::R1cs)?;
         let range = sections.range(HEADER)?;
@@ -78,8 +80,9 @@ impl Header {
     /// Reads the header from the bytes of [`Self::range`].
     ///
     /// # Errors
-    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for another prime than BN254's and
-    /// BLS12-381's, and for fewer wires than the constant one and the public ones are.
+    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for
+    /// another prime than BN254's and BLS12-381's, and for fewer wires than the constant one and the public
+    /// ones are.
     pub fn parse(sections: &Sections, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the header of the .r1cs file", Self::range(sections)?, bytes)?;
         let curve = fields.curve(Prime::Scalar)?;
@@ -111,7 +114,8 @@ impl Header {
         self.public_outputs as u64 + self.public_inputs as u64
     }
 
-    /// log2 of the rows of a Groth16 key's domain: the smallest power of two above the constraints and the public wires.
+    /// log2 of the rows of a Groth16 key's domain: the smallest power of two above the constraints and the
+    /// public wires.
     #[must_use]
     pub const fn log_domain(&self) -> u32 {
         let rows = self.constraints as u64 + self.public() + 1;
@@ -147,8 +151,9 @@ impl Layout {
     /// Finds everything.
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of constraints that is too short for their number, or
-    /// labels that are not one for each wire; [`FormatError::Field`] for custom gates.
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of constraints that is
+    /// too short for their number, or labels that are not one for each wire; [`FormatError::Field`] for
+    /// custom gates.
     pub fn new(sections: &Sections, header: &Header) -> Result<Self, FormatError> {
         sections.check_kind(FileKind::R1cs)?;
         for section in [CUSTOM_GATES, CUSTOM_GATE_USES] {
@@ -236,13 +241,14 @@ impl Constraints {
         }
     }
 
-    /// Takes the next bytes of the section, and calls `each` with every term that they complete: by ascending constraint, A before B
-    /// before C, in the order of the file. After an error, this reader is of no more use.
+    /// Takes the next bytes of the section, and calls `each` with every term that they complete: by ascending
+    /// constraint, A before B before C, in the order of the file. After an error, this reader is of no more
+    /// use.
     ///
     /// # Errors
-    /// [`FormatError::Field`] for more terms than the section has room for, and for bytes after the last constraint;
-    /// [`FormatError::Coefficient`] for a wire past the end; [`FormatError::Element`] for a coefficient that is not below the modulus; what
-    /// `each` returns.
+    /// [`FormatError::Field`] for more terms than the section has room for, and for bytes after the last
+    /// constraint; [`FormatError::Coefficient`] for a wire past the end; [`FormatError::Element`] for a
+    /// coefficient that is not below the modulus; what `each` returns.
     pub fn give<E: From<FormatError>>(
         &mut self,
         mut bytes: &[u8],
@@ -396,7 +402,8 @@ fn u32_of(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// Appends a linear combination to the content of section 2: wires and canonical coefficients. A constraint is three of them.
+/// Appends a linear combination to the content of section 2: wires and canonical coefficients. A constraint
+/// is three of them.
 ///
 /// # Errors
 /// [`FormatError::Field`] for more than 2^32 - 1 terms.

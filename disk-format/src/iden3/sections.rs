@@ -57,7 +57,8 @@ impl FileKind {
         Self::ALL.into_iter().find(|kind| kind.magic() == magic)
     }
 
-    /// What a section holds, in words; `unknown` for an id without a meaning (of a Groth16 key, in a `.zkey`).
+    /// What a section holds, in words; `unknown` for an id without a meaning (of a Groth16 key, in a
+    /// `.zkey`).
     #[must_use]
     pub const fn section_name(self, id: u32) -> &'static str {
         match (self, id) {
@@ -135,8 +136,8 @@ impl SectionWalk {
         }
     }
 
-    /// Offset and number of the bytes to give next: they are inside the file. `None` when there are no more to be read, and
-    /// [`Self::finish`] says what was found.
+    /// Offset and number of the bytes to give next: they are inside the file. `None` when there are no more
+    /// to be read, and [`Self::finish`] says what was found.
     #[must_use]
     pub fn next_read(&self) -> Option<(u64, usize)> {
         let bytes = match self.announced {
@@ -151,9 +152,10 @@ impl SectionWalk {
     /// Takes the bytes that [`Self::next_read`] asked for.
     ///
     /// # Errors
-    /// [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for another magic, for no sections or for more than
-    /// [`SECTIONS_MAX`]; [`FormatError::Unknown`] for another version; [`FormatError::DuplicateSection`];
-    /// [`FormatError::SectionOverrun`]. After an error the walk has not moved.
+    /// [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for another magic, for no
+    /// sections or for more than [`SECTIONS_MAX`]; [`FormatError::Unknown`] for another version;
+    /// [`FormatError::DuplicateSection`]; [`FormatError::SectionOverrun`]. After an error the walk has not
+    /// moved.
     pub fn give(&mut self, bytes: &[u8]) -> Result<(), FormatError> {
         let wanted_bytes = self.next_read().map_or(0, |(_, bytes)| bytes);
         let (&[first, second, third], []) = bytes.as_chunks::<4>() else {
@@ -210,8 +212,9 @@ impl SectionWalk {
     /// What was found.
     ///
     /// # Errors
-    /// [`FormatError::Length`] for a file without a whole prefix, or with bytes after its last section; [`FormatError::SectionCount`] for
-    /// one that ends, or whose bytes were not given, before its last section.
+    /// [`FormatError::Length`] for a file without a whole prefix, or with bytes after its last section;
+    /// [`FormatError::SectionCount`] for one that ends, or whose bytes were not given, before its last
+    /// section.
     pub fn finish(self) -> Result<Sections, FormatError> {
         let length = |expected_bytes, remedy| FormatError::Length {
             what: "the file",

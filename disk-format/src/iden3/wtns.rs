@@ -1,7 +1,8 @@
 //! Witnesses (`.wtns`, version 2): the value of every signal.
 //!
-//! Section 1 is the header: the prime of the scalars (a `u32` for its length, then its bytes), then the number of values as `u32`. Section 2
-//! holds the values, 32 bytes each: canonical integers, little-endian (**not** Montgomery), below the prime. The first one is 1.
+//! Section 1 is the header: the prime of the scalars (a `u32` for its length, then its bytes), then the
+//! number of values as `u32`. Section 2 holds the values, 32 bytes each: canonical integers, little-endian
+//! (**not** Montgomery), below the prime. The first one is 1.
 //!
 //! Read a value with [`crate::native::NativeField::read_standard`], which checks its range.
 
@@ -32,7 +33,8 @@ impl Header {
     /// The bytes to read for [`Self::parse`].
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than [`HEADER_BYTES_MAX`].
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of more than
+    /// [`HEADER_BYTES_MAX`].
     pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
         sections.check_kind(FileKind::Wtns)?;
         let range = sections.range(HEADER)?;
@@ -43,8 +45,8 @@ impl Header {
     /// Reads the header from the bytes of [`Self::range`].
     ///
     /// # Errors
-    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for another prime than BN254's and
-    /// BLS12-381's, and for no values.
+    /// As [`Self::range`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Field`] for
+    /// another prime than BN254's and BLS12-381's, and for no values.
     pub fn parse(sections: &Sections, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the header of the .wtns file", Self::range(sections)?, bytes)?;
         let curve = fields.curve(Prime::Scalar)?;

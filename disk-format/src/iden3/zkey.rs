@@ -11,13 +11,15 @@
 //! | 9 | H: a point of G1 for each row of the domain |
 //! | 10 | hash of the circuit, contributions |
 //!
-//! Points are in the native form ([`crate::native`]: x, then y; limbs in Montgomery form; infinity is zero bytes). There is no matrix C:
-//! its part of a proof follows from A·w and B·w. Coefficients v are held as v·R² mod r, so that one Montgomery product with a canonical
-//! witness value w gives v·w in Montgomery form. The entries of A in the rows after the last constraint put the public signals, one in
-//! each row, into A alone.
+//! Points are in the native form ([`crate::native`]: x, then y; limbs in Montgomery form; infinity is zero
+//! bytes). There is no matrix C: its part of a proof follows from A·w and B·w. Coefficients v are held as
+//! v·R² mod r, so that one Montgomery product with a canonical witness value w gives v·w in Montgomery form.
+//! The entries of A in the rows after the last constraint put the public signals, one in each row, into A
+//! alone.
 //!
-//! The header holds the primes of coordinates and scalars (a `u32` for the length of each, then its bytes), then as `u32` the numbers
-//! of signals and of public signals and the size of the domain, then alpha1, beta1, beta2, gamma2, delta1, delta2.
+//! The header holds the primes of coordinates and scalars (a `u32` for the length of each, then its bytes),
+//! then as `u32` the numbers of signals and of public signals and the size of the domain, then alpha1, beta1,
+//! beta2, gamma2, delta1, delta2.
 
 use std::fmt;
 
@@ -58,10 +60,11 @@ pub const SECTIONS: u32 = 10;
 pub const COEFFICIENT_BYTES: usize = 12 + SCALAR_BYTES;
 /// The number that stands for Groth16 in section 1.
 pub const GROTH16: u32 = 1;
-/// Length of the points in the header over the curve with the longest ones, in bytes: three of G1, three of G2.
+/// Length of the points in the header over the curve with the longest ones, in bytes: three of G1, three of
+/// G2.
 const POINTS_BYTES_MAX: usize = 3 * 96 + 3 * 192;
-/// Most bytes of a header. Those of Groth16 keys have 660 (BN254) or 964 (BLS12-381); those of other proof systems may be longer, and are
-/// to be refused by the system's name.
+/// Most bytes of a header. Those of Groth16 keys have 660 (BN254) or 964 (BLS12-381); those of other proof
+/// systems may be longer, and are to be refused by the system's name.
 pub const HEADER_BYTES_MAX: usize = 2048;
 
 /// What is read before the sections' lengths are known to be right.
@@ -79,7 +82,8 @@ impl HeaderRanges {
     /// The bytes to read for [`Header::parse`] and [`Layout::new`].
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section that is shorter or longer than such a section can be.
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section that is shorter or
+    /// longer than such a section can be.
     pub fn of(sections: &Sections) -> Result<Self, FormatError> {
         sections.check_kind(FileKind::Zkey)?;
         let protocol = sections.range(PROTOCOL)?;
@@ -121,7 +125,8 @@ impl Header {
     /// A header for a new key over the curve of `G1` and `G2`.
     ///
     /// # Errors
-    /// [`FormatError::Field`] for groups that are not those of one such curve, and for numbers that no key has, as in [`Self::parse`].
+    /// [`FormatError::Field`] for groups that are not those of one such curve, and for numbers that no key
+    /// has, as in [`Self::parse`].
     pub fn new<G1: SWCurveConfig, G2: SWCurveConfig>(
         signals: u64,
         public: u64,
@@ -152,13 +157,14 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header from the bytes of [`HeaderRanges::protocol`] and [`HeaderRanges::header`]. Whether the points are points is
-    /// [`Self::verifying_points`].
+    /// Reads the header from the bytes of [`HeaderRanges::protocol`] and [`HeaderRanges::header`]. Whether
+    /// the points are points is [`Self::verifying_points`].
     ///
     /// # Errors
-    /// As [`HeaderRanges::of`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Unknown`] for a key of PLONK, FFLONK or
-    /// another proof system; [`FormatError::Field`] for other primes than BN254's and BLS12-381's, a domain that is no power of two or
-    /// has more than 2^28 rows, or not more signals and rows than public signals.
+    /// As [`HeaderRanges::of`]; [`FormatError::Length`] for another number of bytes; [`FormatError::Unknown`]
+    /// for a key of PLONK, FFLONK or another proof system; [`FormatError::Field`] for other primes than
+    /// BN254's and BLS12-381's, a domain that is no power of two or has more than 2^28 rows, or not more
+    /// signals and rows than public signals.
     pub fn parse(sections: &Sections, protocol: &[u8], header: &[u8]) -> Result<Self, FormatError> {
         let ranges = HeaderRanges::of(sections)?;
         let mut fields = Fields::new("the section of the proof system", ranges.protocol, protocol)?;
@@ -202,7 +208,8 @@ impl Header {
         self.curve
     }
 
-    /// Signals, the constant one (the first) and the public ones (after it) included: at least one more than [`Self::public`].
+    /// Signals, the constant one (the first) and the public ones (after it) included: at least one more than
+    /// [`Self::public`].
     #[must_use]
     pub const fn signals(&self) -> u64 {
         self.signals
@@ -240,10 +247,12 @@ impl Header {
         [2 * coordinate_bytes, 4 * coordinate_bytes]
     }
 
-    /// The points that a verifying key has, checked: on the curve, in the subgroup of prime order, and not infinity.
+    /// The points that a verifying key has, checked: on the curve, in the subgroup of prime order, and not
+    /// infinity.
     ///
     /// # Errors
-    /// [`FormatError::Point`] for the first that is not; [`FormatError::Field`] unless `G1` and `G2` are the groups of [`Self::curve`].
+    /// [`FormatError::Point`] for the first that is not; [`FormatError::Field`] unless `G1` and `G2` are the
+    /// groups of [`Self::curve`].
     pub fn verifying_points<G1: SWCurveConfig, G2: SWCurveConfig>(
         &self,
     ) -> Result<VerifyingPoints<G1, G2>, FormatError>
@@ -385,7 +394,8 @@ fn check_protocol(offset: u64, protocol: u32) -> Result<(), FormatError> {
     })
 }
 
-/// The points of a key that its verifying key has as well (but for beta1 and delta1, which only the prover needs), without IC.
+/// The points of a key that its verifying key has as well (but for beta1 and delta1, which only the prover
+/// needs), without IC.
 pub struct VerifyingPoints<G1: SWCurveConfig, G2: SWCurveConfig> {
     /// alpha in G1.
     pub alpha1: Affine<G1>,
@@ -402,8 +412,8 @@ pub struct VerifyingPoints<G1: SWCurveConfig, G2: SWCurveConfig> {
 }
 
 impl<G1: SWCurveConfig, G2: SWCurveConfig> VerifyingPoints<G1, G2> {
-    /// Whether gamma and delta are the same, as in every key without a contribution: proofs can be forged with such a key. A caller
-    /// warns of it.
+    /// Whether gamma and delta are the same, as in every key without a contribution: proofs can be forged
+    /// with such a key. A caller warns of it.
     #[must_use]
     pub fn is_without_contribution(&self) -> bool {
         self.gamma2 == self.delta2
@@ -494,8 +504,8 @@ impl Layout {
     /// Finds everything. `coefficient_count` are the bytes of [`HeaderRanges::coefficient_count`].
     ///
     /// # Errors
-    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for the first section that does not have the length that the
-    /// header, or the number of coefficients, gives.
+    /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for the first section that does not
+    /// have the length that the header, or the number of coefficients, gives.
     pub fn new(
         sections: &Sections,
         header: &Header,
@@ -548,8 +558,8 @@ pub struct Coefficient {
 }
 
 impl Coefficient {
-    /// Whether matrix, row and column exist and the value is below the modulus. `index` in the section and `offset` of the first byte in
-    /// the file are for errors.
+    /// Whether matrix, row and column exist and the value is below the modulus. `index` in the section and
+    /// `offset` of the first byte in the file are for errors.
     ///
     /// # Errors
     /// [`FormatError::Coefficient`]; [`FormatError::Element`] for the value.

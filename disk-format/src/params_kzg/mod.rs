@@ -4,12 +4,13 @@
 //! [k: u32 LE][g: 2^k points of G1][g_lagrange: 2^k points of G1][g2][s_g2: points of G2]
 //! ```
 //!
-//! `RawBytes` and `RawBytesUnchecked` are the same bytes: 64 B and 128 B points in the native form ([`crate::native`]).
-//! `Processed` holds compressed points of 32 B and 64 B ([`points`]). The layout follows from the format and the
-//! file's length; the `k` in the file is compared with it and drives nothing.
+//! `RawBytes` and `RawBytesUnchecked` are the same bytes: 64 B and 128 B points in the native form
+//! ([`crate::native`]). `Processed` holds compressed points of 32 B and 64 B ([`points`]). The layout follows
+//! from the format and the file's length; the `k` in the file is compared with it and drives nothing.
 //!
-//! Files are read and written by runs of points of any length ([`Layout::run_offset`], [`points::decode_points`]), so
-//! memory is the caller's buffers, whatever k. Runs are independent: decode them on as many threads as there are.
+//! Files are read and written by runs of points of any length ([`Layout::run_offset`],
+//! [`points::decode_points`]), so memory is the caller's buffers, whatever k. Runs are independent: decode
+//! them on as many threads as there are.
 
 pub mod points;
 
@@ -23,12 +24,13 @@ pub const K_MAX: u32 = 28;
 /// Length of the `k` at the start of the file, in bytes.
 pub const K_BYTES: u64 = 4;
 
-/// halo2curves' root of unity of order 2^28 in the scalar field of BN254: 7^((r-1)/2^28). **Not arkworks' (and iden3's),
-/// which is 5^((r-1)/2^28)**: the same points, in another order, are the Lagrange basis there.
+/// halo2curves' root of unity of order 2^28 in the scalar field of BN254: 7^((r-1)/2^28). **Not arkworks'
+/// (and iden3's), which is 5^((r-1)/2^28)**: the same points, in another order, are the Lagrange basis there.
 pub const ROOT_OF_UNITY: Fr =
     MontFp!("1748695177688661943023146337482803886740723238769601073607632802312037301404");
 
-/// The root of unity w of order 2^k that `g_lagrange` belongs to: its i-th point is L_i(s)·g with L_i(w^i) = 1.
+/// The root of unity w of order 2^k that `g_lagrange` belongs to: its i-th point is L_i(s)·g with
+/// L_i(w^i) = 1.
 ///
 /// # Errors
 /// [`FormatError::Field`] when k is above [`K_MAX`].
@@ -150,8 +152,9 @@ impl Layout {
             })
     }
 
-    /// The layout of a file of this length that begins with these four bytes, format included. Raw files are taken for
-    /// [`SerdeFormat::RawBytes`]. (The length alone decides, but for 388 bytes: k = 0 raw and k = 2 processed.)
+    /// The layout of a file of this length that begins with these four bytes, format included. Raw files are
+    /// taken for [`SerdeFormat::RawBytes`]. (The length alone decides, but for 388 bytes: k = 0 raw and k = 2
+    /// processed.)
     ///
     /// # Errors
     /// [`FormatError::NoSuchLength`]; [`FormatError::Field`] when `k` does not agree with the length.

@@ -1,12 +1,13 @@
 //! Points of `ParamsKZG` files: native, and halo2curves' compressed form.
 //!
-//! Compressed: x in standard form (not Montgomery), little-endian, c0 then c1 in G2. Both moduli leave the two top
-//! bits of the last byte free: bit 7 says infinity (then all other bits are zero), bit 6 is the lowest bit of y (of
-//! y's c0 in G2). Decoding takes a square root in the base field, 250 times the work of the raw form.
+//! Compressed: x in standard form (not Montgomery), little-endian, c0 then c1 in G2. Both moduli leave the
+//! two top bits of the last byte free: bit 7 says infinity (then all other bits are zero), bit 6 is the
+//! lowest bit of y (of y's c0 in G2). Decoding takes a square root in the base field, 250 times the work of
+//! the raw form.
 //!
-//! Stricter than halo2curves, which ignores the infinity bit when x is not zero and takes `RawBytes` points that are
-//! off the curve: every point is checked to be on its curve, points of G2 to be in the subgroup, and an encoding that
-//! no writer makes is refused. What is accepted encodes to the same bytes again.
+//! Stricter than halo2curves, which ignores the infinity bit when x is not zero and takes `RawBytes` points
+//! that are off the curve: every point is checked to be on its curve, points of G2 to be in the subgroup, and
+//! an encoding that no writer makes is refused. What is accepted encodes to the same bytes again.
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
@@ -40,8 +41,8 @@ where
     }
 }
 
-/// Writes the compressed form to the first [`compressed_bytes`] bytes of `out`; a shorter `out` gets a prefix.
-/// The modulus of the base field must leave two bits of its bytes free, as BN254's does.
+/// Writes the compressed form to the first [`compressed_bytes`] bytes of `out`; a shorter `out` gets a
+/// prefix. The modulus of the base field must leave two bits of its bytes free, as BN254's does.
 pub fn write_compressed<P: SWCurveConfig>(point: &Affine<P>, out: &mut [u8])
 where
     P::BaseField: NativeField,
@@ -61,8 +62,8 @@ where
 /// Reads the compressed form; what is returned is on the curve.
 ///
 /// # Errors
-/// [`PointFault::NotReduced`], also for a wrong number of bytes; [`PointFault::NotOnCurve`] when no point has this x;
-/// [`PointFault::Flags`] when infinity comes with an x or a sign, or a y of zero with a sign.
+/// [`PointFault::NotReduced`], also for a wrong number of bytes; [`PointFault::NotOnCurve`] when no point has
+/// this x; [`PointFault::Flags`] when infinity comes with an x or a sign, or a y of zero with a sign.
 pub fn read_compressed<P: SWCurveConfig>(bytes: &[u8]) -> Result<Affine<P>, PointFault>
 where
     P::BaseField: NativeField,
@@ -138,12 +139,13 @@ where
     }
 }
 
-/// Decodes and checks a run of `count` points of a region: the bytes at [`Layout::run_offset`]`(region, first_index,
-/// count)`. Each point goes to `take` with its index in the run, up to the first that is refused.
+/// Decodes and checks a run of `count` points of a region: the bytes at
+/// [`Layout::run_offset`]`(region, first_index, count)`. Each point goes to `take` with its index in the run,
+/// up to the first that is refused.
 ///
 /// # Errors
-/// [`FormatError::OutOfRange`], [`FormatError::Length`] when the run is not in the region or the bytes are not that
-/// many; [`FormatError::Point`] with index, offset in the file and bytes of the first bad point.
+/// [`FormatError::OutOfRange`], [`FormatError::Length`] when the run is not in the region or the bytes are
+/// not that many; [`FormatError::Point`] with index, offset in the file and bytes of the first bad point.
 pub fn decode_each<P: SWCurveConfig>(
     layout: &Layout,
     region: Region,
@@ -184,8 +186,8 @@ where
     })
 }
 
-/// As [`decode_each`], from file bytes straight to native bytes, of which there must be room for as many points. For
-/// raw formats it is a check and a copy.
+/// As [`decode_each`], from file bytes straight to native bytes, of which there must be room for as many
+/// points. For raw formats it is a check and a copy.
 ///
 /// # Errors
 /// As [`decode_each`].
@@ -227,12 +229,12 @@ where
     Ok(())
 }
 
-/// From native bytes of our own container (checked when they were imported, and by digest since) to file bytes: what
-/// an exporter writes. Ranges are checked, the curve is not.
+/// From native bytes of our own container (checked when they were imported, and by digest since) to file
+/// bytes: what an exporter writes. Ranges are checked, the curve is not.
 ///
 /// # Errors
-/// [`FormatError::Length`]; [`FormatError::Point`] with the index in the region, and the offset that the point would
-/// have in the file.
+/// [`FormatError::Length`]; [`FormatError::Point`] with the index in the region, and the offset that the
+/// point would have in the file.
 pub fn encode_from_native<P: SWCurveConfig>(
     layout: &Layout,
     region: Region,

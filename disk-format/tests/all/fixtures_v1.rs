@@ -1,14 +1,18 @@
-//! The containers of version 1 that are kept under `tests/fixtures/v1`: every later build must read them and find the
-//! same roots. They are small, and are made from fixed numbers only.
+//! The containers of version 1 that are kept under `tests/fixtures/v1`: every later build must read them and
+//! find the same roots. They are small, and are made from fixed numbers only.
 //!
-//! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one padded.
-//! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
-//!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
-//! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and belong to no circuit.
+//! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one
+//!   padded.
+//! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves
+//!   and arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and
+//!   belong to no circuit.
 //! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
-//! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
+//! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 +
+//!   i^3 at i, then 3 and 5.
 //!
-//! `cargo test -p spillproof-format --test all fixtures_v1:: -- --ignored` writes them again; they must not change.
+//! `cargo test -p spillproof-format --test all fixtures_v1:: -- --ignored` writes them again; they must not
+//! change.
 
 use std::path::PathBuf;
 

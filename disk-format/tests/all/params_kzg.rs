@@ -1,4 +1,5 @@
-//! `ParamsKZG` files against the unmodified halo2-axiom: the same points from its bytes, the same bytes from its points.
+//! `ParamsKZG` files against the unmodified halo2-axiom: the same points from its bytes, the same bytes from
+//! its points.
 
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine, g1, g2};
 use ark_ec::AffineRepr;

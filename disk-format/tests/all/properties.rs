@@ -1,4 +1,5 @@
-//! Properties over random input: no bytes make a parser panic, and what is accepted encodes to the same bytes.
+//! Properties over random input: no bytes make a parser panic, and what is accepted encodes to the same
+//! bytes.
 //!
 //! The seed is printed; `PROPTEST_RNG_SEED=<seed>` runs it again, `PROPTEST_CASES=<n>` runs more cases.
 

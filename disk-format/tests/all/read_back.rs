@@ -1,4 +1,5 @@
-//! Reads whole files in memory, with every check, and writes them again from what was read: what is accepted must be the same bytes.
+//! Reads whole files in memory, with every check, and writes them again from what was read: what is accepted
+//! must be the same bytes.
 
 use ark_ec::short_weierstrass::SWCurveConfig;
 use spillproof_format::iden3::{
@@ -63,7 +64,8 @@ pub fn read_powers(file: &[u8]) -> Result<(ptau::Header, ptau::Layout), FormatEr
     Ok((header, layout))
 }
 
-/// The file, with what was parsed of it in its place. (All of the constraints, coefficients and headers is; points and labels are copied.)
+/// The file, with what was parsed of it in its place. (All of the constraints, coefficients and headers is;
+/// points and labels are copied.)
 pub fn read_back(kind: FileKind, file: &[u8]) -> Result<Vec<u8>, FormatError> {
     let sections = walk(kind, file)?;
     let parsed = match kind {

@@ -1,5 +1,5 @@
-//! A reader written from `FORMAT.md` alone: it uses nothing of this crate, only BLAKE3. If it breaks, the document and
-//! the code have parted.
+//! A reader written from `FORMAT.md` alone: it uses nothing of this crate, only BLAKE3. If it breaks, the
+//! document and the code have parted.
 
 struct Container {
     kind: u32,
@@ -231,7 +231,8 @@ fn the_witness() {
     let [advice, instances] = [40, 44].map(|at| u32_at(&statement, at));
     assert_eq!((version, k, advice, instances), (1, 4, 2, 1));
     assert_eq!((u64_at(&statement, 48), statement[56]), (1, 5));
-    // A column starts at a frame: of 2^4 rows here, and 128 scalars fill a frame. The first rows are 1 and 101.
+    // A column starts at a frame: of 2^4 rows here, and 128 scalars fill a frame. The first rows are 1
+    // and 101.
     let montgomery_one = "fbffff4f1c3496ac29cd609f9576fc362e4679786fa36e662fdf079ac1770a0e";
     assert_eq!(hex(file.element(1, 0)), montgomery_one);
     assert_ne!(hex(file.element(1, 128)), "00".repeat(32));

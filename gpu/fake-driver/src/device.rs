@@ -14,7 +14,8 @@ pub struct FakeDevice {
 }
 
 impl FakeDevice {
-    /// Where the driver or the kernels cannot be compiled: `None`, and `SKIPPED` with the reason on standard error.
+    /// Where the driver or the kernels cannot be compiled: `None`, and `SKIPPED` with the reason on standard
+    /// error.
     ///
     /// # Panics
     /// If the image of the kernels cannot be written.

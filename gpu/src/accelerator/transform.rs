@@ -1,8 +1,8 @@
 //! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
 //!
 //! In two steps the data crosses to the device twice and to the disk once more, through the ends of
-//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks. Chunks then have a power of
-//! two of elements.
+//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks. Chunks then
+//! have a power of two of elements.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};

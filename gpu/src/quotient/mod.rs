@@ -6,13 +6,13 @@
 //!                                 computed rows -> windows ----+-> program -> row transforms back, factors -> ring back
 //! ```
 //!
-//! The mathematics is in [`spillproof_engine::accelerator::Coset`]. The device has a window of each input: the rows of a
-//! tile, and the rows around it that rotations reach. A chunk of the ring is rows in the order of
-//! [`spillproof_engine::accelerator::Order`], of any inputs and tiles; each row goes through the row transform into its
-//! window. With the last row of a tile the program runs over the windows, whose elements are contiguous: a
-//! rotation by s rows is s n2 elements further, and nothing wraps. The result is transformed back in place
-//! and waits in one of two buffers for its copy to the host, while the windows slide and the next tile
-//! arrives. A row beyond the end of the matrix is a rotated row of its start.
+//! The mathematics is in [`spillproof_engine::accelerator::Coset`]. The device has a window of each input:
+//! the rows of a tile, and the rows around it that rotations reach. A chunk of the ring is rows in the order
+//! of [`spillproof_engine::accelerator::Order`], of any inputs and tiles; each row goes through the row
+//! transform into its window. With the last row of a tile the program runs over the windows, whose elements
+//! are contiguous: a rotation by s rows is s n2 elements further, and nothing wraps. The result is
+//! transformed back in place and waits in one of two buffers for its copy to the host, while the windows
+//! slide and the next tile arrives. A row beyond the end of the matrix is a rotated row of its start.
 //!
 //! Device memory: see [`CosetPlan`]. One hard synchronisation for each of the two rings, and one for the
 //! tables.

@@ -1,5 +1,5 @@
-//! `GpuAccelerator` on several devices under the fake driver: shared sums, and jobs that one device takes over from
-//! another.
+//! `GpuAccelerator` on several devices under the fake driver: shared sums, and jobs that one device takes
+//! over from another.
 
 use spillproof_engine::budget::ByteSize;
 use spillproof_fake_driver::{Code, FakeDriver};

@@ -1,5 +1,5 @@
-//! `GpuAccelerator` on one device under the fake driver: sums and transforms of a session, on the device or, with
-//! the same result, on the processor.
+//! `GpuAccelerator` on one device under the fake driver: sums and transforms of a session, on the device or,
+//! with the same result, on the processor.
 
 use std::sync::Arc;
 

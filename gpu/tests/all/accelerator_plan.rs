@@ -1,5 +1,5 @@
-//! Plans of `GpuAccelerator` under the fake driver: they match the jobs that follow, and planning does none of the
-//! jobs.
+//! Plans of `GpuAccelerator` under the fake driver: they match the jobs that follow, and planning does none
+//! of the jobs.
 
 use ark_bn254::{Fr, g1};
 use ark_ff::FftField;

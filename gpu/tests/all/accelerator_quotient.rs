@@ -1,5 +1,5 @@
-//! Quotients of a session with `GpuAccelerator` under the fake driver: on the device or, with the same result, on
-//! the processor.
+//! Quotients of a session with `GpuAccelerator` under the fake driver: on the device or, with the same
+//! result, on the processor.
 //!
 //! The oracle is the processor's quotient, which core's tests compare with halo2's extended domain, and,
 //! where the numerator vanishes on the domain, arkworks' product of polynomials.
@@ -124,8 +124,8 @@ impl Case {
     }
 }
 
-/// Runs the case through an accelerator; returns the number of cosets on the device, and the bytes used of the
-/// budget.
+/// Runs the case through an accelerator; returns the number of cosets on the device, and the bytes used of
+/// the budget.
 fn through(
     driver: &FakeDriver,
     case: &Case,

@@ -1,5 +1,5 @@
-//! Page-locked memory of `GpuAccelerator` under the fake driver: slots that are kept between jobs, data that is read
-//! straight from disk into them, and slots that are filled before the job takes the device.
+//! Page-locked memory of `GpuAccelerator` under the fake driver: slots that are kept between jobs, data that
+//! is read straight from disk into them, and slots that are filled before the job takes the device.
 
 use std::sync::Arc;
 
@@ -104,8 +104,8 @@ fn slots_are_kept_from_job_to_job() {
     );
 }
 
-/// The accelerator's budget of page-locked memory holds the slots of one job: the slots of another kind of job are
-/// freed.
+/// The accelerator's budget of page-locked memory holds the slots of one job: the slots of another kind of
+/// job are freed.
 #[test]
 fn a_small_pinned_budget_is_kept_to() {
     with_kernels(

@@ -59,7 +59,8 @@ fn jobs(kernels: &Kernels, log_n: u32) {
         batch: n,
     };
     let mut values = scalars;
-    // With two columns, tiles of 2^(radix + 2) elements: at most the 48 KiB of shared memory that every device has.
+    // With two columns, tiles of 2^(radix + 2) elements: at most the 48 KiB of shared memory that every
+    // device has.
     let half = (log_n - 4) / 2;
     let scales = (coset.scale(1, 0, 0, 0), Scale::NONE);
     transform(

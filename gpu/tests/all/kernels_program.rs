@@ -1,5 +1,5 @@
-//! Random constraint programs by the interpreter, against the processor's evaluation of the same expressions and
-//! against plain evaluation.
+//! Random constraint programs by the interpreter, against the processor's evaluation of the same expressions
+//! and against plain evaluation.
 
 use rand::Rng;
 

@@ -1,8 +1,8 @@
 //! All tests of the crate's public interface, in one binary: a module for each subject.
 //!
-//! Tests in `on_device`, `kernels_on_device` and `accelerator_on_device` use a real device and print `SKIPPED` with
-//! the reason where there is none: `cargo test -p spillproof-gpu on_device` runs them. All others run under
-//! the fake driver, or call the kernels' host build.
+//! Tests in `on_device`, `kernels_on_device` and `accelerator_on_device` use a real device and print
+//! `SKIPPED` with the reason where there is none: `cargo test -p spillproof-gpu on_device` runs them. All
+//! others run under the fake driver, or call the kernels' host build.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod accelerator_devices;

@@ -1,5 +1,5 @@
-//! Measuring under the fake driver: timed work is computed, failures are reported, accelerators take turns. The
-//! figures mean nothing.
+//! Measuring under the fake driver: timed work is computed, failures are reported, accelerators take turns.
+//! The figures mean nothing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Shared by the tests of `GpuAccelerator`: sessions with an accelerator, their jobs, and the results by arkworks.
+//! Shared by the tests of `GpuAccelerator`: sessions with an accelerator, their jobs, and the results by
+//! arkworks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

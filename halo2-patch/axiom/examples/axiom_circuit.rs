@@ -1,9 +1,10 @@
-//! A circuit of one's own over halo2-axiom, from its gate to a verified proof. A secret number x becomes x² + 1, again and again, until 2^K rows
-//! are full; the last number is public. Arguments: `K [MEMORY [NAME]]`.
+//! A circuit of one's own over halo2-axiom, from its gate to a verified proof. A secret number x becomes x² +
+//! 1, again and again, until 2^K rows are full; the last number is public. Arguments: `K [MEMORY [NAME]]`.
 //!
-//! Without a budget all is in memory, as with halo2-axiom itself. With one, keys and proof stream from disk and are the same bytes. The budget
-//! comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if `MEMORY` (`64MiB`) is given. With `NAME`, parameters, key and witness
-//! are saved in files, from which the binary `spillproof` makes the proof, too.
+//! Without a budget all is in memory, as with halo2-axiom itself. With one, keys and proof stream from disk
+//! and are the same bytes. The budget comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if
+//! `MEMORY` (`64MiB`) is given. With `NAME`, parameters, key and witness are saved in files, from which the
+//! binary `spillproof` makes the proof, too.
 
 use std::error::Error;
 use std::fs::File;

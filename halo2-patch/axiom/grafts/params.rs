@@ -78,8 +78,8 @@ pub fn graft(tree: &mut Tree) {
     many(tree);
 }
 
-/// Commitments to many polynomials at once: a method of both traits, with a body that any parameters have, and one for
-/// `ParamsKZG`.
+/// Commitments to many polynomials at once: a method of both traits, with a body that any parameters have,
+/// and one for `ParamsKZG`.
 fn many(tree: &mut Tree) {
     let file = "src/poly/commitment.rs";
     tree.graft(

@@ -6,7 +6,8 @@ use spillproof_graft::{Operation, Substitution, Tree};
 
 use super::append_module;
 
-/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session, the phase that reports show, if any.
+/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session, the phase
+/// that reports show, if any.
 const FUNCTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     (
         "keygen.rs",
@@ -59,7 +60,8 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         } else {
             "Scheme::Curve"
         };
-        // Upstream's keeps its generics in the order in which it has them; those of `impl Trait` arguments are inferred.
+        // Upstream's keeps its generics in the order in which it has them; those of `impl Trait` arguments
+        // are inferred.
         let generics = ours.split_once("::").map_or("", |(_, generics)| generics);
         let turbofish = if generics.is_empty() {
             String::new()

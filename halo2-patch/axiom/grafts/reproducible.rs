@@ -1,5 +1,5 @@
-//! The two things that stock leaves to chance: the random polynomial of the vanishing argument, and the order of permuted
-//! lookup values.
+//! The two things that stock leaves to chance: the random polynomial of the vanishing argument, and the order
+//! of permuted lookup values.
 
 use std::error::Error;
 

@@ -1,4 +1,5 @@
-//! Multi-openings say how they open columns, and how their proofs are verified, so that a prover can verify what a device took part in.
+//! Multi-openings say how they open columns, and how their proofs are verified, so that a prover can verify
+//! what a device took part in.
 
 use spillproof_graft::{Operation, Substitution, Tree};
 

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
-/// Runs `work`; says how long it took, of that on processors, and how much of the process was in memory before, and at most.
+/// Runs `work`; says how long it took, of that on processors, and how much of the process was in memory
+/// before, and at most.
 pub fn phase<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let before = resident_mib("VmRSS");
-    // 5: the peak starts anew (proc_pid_clear_refs(5)). Where the kernel can't, it is that of the process so far.
+    // 5: the peak starts anew (proc_pid_clear_refs(5)). Where the kernel can't, it is that of the process so
+    // far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let (start, busy) = (Instant::now(), busy_seconds());
     let result = work();
@@ -27,7 +29,8 @@ fn resident_mib(field: &str) -> u64 {
     kib.unwrap_or(0) / 1024
 }
 
-/// Seconds of all threads, in user and kernel mode (proc_pid_stat(5)), if the kernel counts a hundred ticks a second.
+/// Seconds of all threads, in user and kernel mode (proc_pid_stat(5)), if the kernel counts a hundred ticks a
+/// second.
 fn busy_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

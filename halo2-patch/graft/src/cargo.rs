@@ -1,5 +1,5 @@
-//! Asking cargo itself, through a throw-away manifest that depends on the wanted release: it downloads, checks and
-//! unpacks, and `cargo metadata` says where.
+//! Asking cargo itself, through a throw-away manifest that depends on the wanted release: it downloads,
+//! checks and unpacks, and `cargo metadata` says where.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What forbids the network, if anything does: the variable, or an option of the cargo that runs this build script, which passes it on in no
-/// variable.
+/// What forbids the network, if anything does: the variable, or an option of the cargo that runs this build
+/// script, which passes it on in no variable.
 pub(crate) fn network_forbidden_by() -> Option<String> {
     let variable = env::var_os("CARGO_NET_OFFLINE");
     // Of the process that started this one. Where there is no `/proc`, the variable alone counts.

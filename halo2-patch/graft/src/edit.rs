@@ -13,7 +13,8 @@ pub(crate) struct Edit {
     pub(crate) item: String,
 }
 
-/// Applies all edits at once. Insertions at one place keep their order and precede a replacement that starts there.
+/// Applies all edits at once. Insertions at one place keep their order and precede a replacement that starts
+/// there.
 ///
 /// # Errors
 /// The two items whose edits overlap.

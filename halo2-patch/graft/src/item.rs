@@ -1,7 +1,7 @@
 //! Items by path: `fn f`, `struct S`, `mod m :: fn f`, `impl S :: fn f`, `impl Trait for S :: type T`.
 //!
-//! Generic arguments and leading path segments are left out (`impl Params for ParamsKZG`), a reference keeps its `&`.
-//! A segment may start with the item's `#[cfg(..)]`, which picks one of several with the same name.
+//! Generic arguments and leading path segments are left out (`impl Params for ParamsKZG`), a reference keeps
+//! its `&`. A segment may start with the item's `#[cfg(..)]`, which picks one of several with the same name.
 
 use std::ops::Range;
 
@@ -134,7 +134,8 @@ fn type_name(ty: &syn::Type) -> Option<String> {
     }
 }
 
-/// From the parser's lines and columns to bytes. (`Span::byte_range` would do; it is too new for a loose floor.)
+/// From the parser's lines and columns to bytes. (`Span::byte_range` would do; it is too new for a loose
+/// floor.)
 pub(crate) struct Lines<'a> {
     source: &'a str,
     starts: Vec<usize>,

@@ -1,9 +1,9 @@
 //! Build-time grafting: a patch without a fork.
 //!
 //! A build script names a pinned release of a crate of others ([`Upstream`]), this library finds its pristine
-//! source, refuses it if one byte of one file differs from what was pinned, applies *grafts* to items named by their
-//! path, and writes the result to `OUT_DIR`, from where `src/lib.rs` includes it. No line of upstream is kept in the
-//! repository that does this.
+//! source, refuses it if one byte of one file differs from what was pinned, applies *grafts* to items named
+//! by their path, and writes the result to `OUT_DIR`, from where `src/lib.rs` includes it. No line of
+//! upstream is kept in the repository that does this.
 //!
 //! ```text
 //!   source      override variable | cargo's own cache | a nested `cargo metadata`      locate.rs
@@ -13,8 +13,8 @@
 //!   OUT_DIR     whole files, parsed once more before they are written                   tree.rs
 //! ```
 //!
-//! A graft carries the digest of the item that it changes (its text from the first attribute to the last token). When
-//! upstream moves on, the build fails with the names of exactly those items that drifted; with
+//! A graft carries the digest of the item that it changes (its text from the first attribute to the last
+//! token). When upstream moves on, the build fails with the names of exactly those items that drifted; with
 //! [`BLESS_VARIABLE`] set, the new digests are printed, the build fails, and a person decides.
 //!
 //! Invariant: nothing here knows what is being patched; that is the build script's business.

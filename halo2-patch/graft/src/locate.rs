@@ -1,7 +1,7 @@
 //! Where pristine source may be: what cargo has unpacked or downloaded already, what cargo can get.
 //!
-//! Cargo's own folders are looked at first, since that works without a network and without resolving anything; the
-//! source is trusted for its digests, never for its place.
+//! Cargo's own folders are looked at first, since that works without a network and without resolving
+//! anything; the source is trusted for its digests, never for its place.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ impl Source {
         path.join("Cargo.toml").is_file().then_some(Self::Directory(path))
     }
 
-    /// At a place that the user names: a `.crate` file, an unpacked source, or a folder with either under the name that cargo gives it (in
-    /// its cache, or among vendored sources).
+    /// At a place that the user names: a `.crate` file, an unpacked source, or a folder with either under the
+    /// name that cargo gives it (in its cache, or among vendored sources).
     pub(crate) fn named(place: &Path, name: &str, version: &str) -> Option<Self> {
         let below = [
             format!("{name}-{version}.crate"),

@@ -13,10 +13,12 @@ use crate::item::{Found, Lines};
 pub enum Operation<'a> {
     /// Replace the body of a function (text without the outer braces).
     Body(&'a str),
-    /// Put statements in front of a function's body (for a member of a trait's `impl`, which [`Operation::Wrap`] can't do).
+    /// Put statements in front of a function's body (for a member of a trait's `impl`, which
+    /// [`Operation::Wrap`] can't do).
     Prepend(&'a str),
-    /// Put a function with the same attributes and signature in front, with `body`, and keep the original under
-    /// another name. Not for a member of a trait's `impl`, which can't have more members: use [`Operation::Prepend`] or [`Operation::Body`].
+    /// Put a function with the same attributes and signature in front, with `body`, and keep the original
+    /// under another name. Not for a member of a trait's `impl`, which can't have more members: use
+    /// [`Operation::Prepend`] or [`Operation::Body`].
     Wrap {
         /// The original's new name.
         rename: &'a str,
@@ -39,8 +41,8 @@ pub enum Operation<'a> {
         /// Its new visibility.
         visibility: &'a str,
     },
-    /// Wherever the item makes a struct with this field (`S { field, .. }`, `S { field: value }`), pass the value
-    /// through `with` first: `S { field: with(value) }`. Goes with [`Operation::FieldType`].
+    /// Wherever the item makes a struct with this field (`S { field, .. }`, `S { field: value }`), pass the
+    /// value through `with` first: `S { field: with(value) }`. Goes with [`Operation::FieldType`].
     Construct {
         /// Name of the field.
         field: &'a str,
@@ -51,7 +53,8 @@ pub enum Operation<'a> {
     AssociatedType(&'a str),
     /// Change the visibility of a function, a struct or a module.
     Visibility(&'a str),
-    /// Replace short pieces of text within the item. Keep them to a token or two: upstream's lines stay upstream.
+    /// Replace short pieces of text within the item. Keep them to a token or two: upstream's lines stay
+    /// upstream.
     Substitute(&'a [Substitution<'a>]),
 }
 

@@ -11,6 +11,7 @@ pub struct Upstream<'a> {
     pub archive_digest: &'a str,
     /// The files that are used, one line each: `<SHA-256>  <path>`, as `sha256sum` writes them. Others are not read.
     pub files: &'a str,
-    /// Environment variable that names the source: a `.crate` file, a directory with the unpacked source, or a directory with either in it.
+    /// Environment variable that names the source: a `.crate` file, a directory with the unpacked source, or
+    /// a directory with either in it.
     pub source_variable: &'a str,
 }

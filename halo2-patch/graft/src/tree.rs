@@ -10,8 +10,8 @@ use crate::edit::{Edit, apply};
 use crate::item::{Lines, find};
 use crate::{Error, Operation, Result, digest};
 
-/// Files by their path within the crate (`src/lib.rs`), and what is to be done to them. Mistakes are collected and
-/// come back together from [`Tree::write`].
+/// Files by their path within the crate (`src/lib.rs`), and what is to be done to them. Mistakes are
+/// collected and come back together from [`Tree::write`].
 #[derive(Debug)]
 pub struct Tree {
     files: BTreeMap<String, String>,
@@ -59,14 +59,15 @@ impl Tree {
         self.blessed.as_deref().unwrap_or_default()
     }
 
-    /// Does `operation` to the item with this path, if it still has this digest: the first 16 hexadecimal digits, or
-    /// more, of the SHA-256 of its text, from its first attribute to its last token. Several grafts may share an item.
+    /// Does `operation` to the item with this path, if it still has this digest: the first 16 hexadecimal
+    /// digits, or more, of the SHA-256 of its text, from its first attribute to its last token. Several
+    /// grafts may share an item.
     pub fn graft(&mut self, file: &str, item: &str, pinned: &str, operation: Operation<'_>) {
         self.collect(|tree| tree.graft_item(file, item, pinned, operation), file);
     }
 
-    /// Takes the inner attributes and inner documentation from a crate's root, since `include!` refuses them. They
-    /// have to be restated by hand in the file that includes it, hence they are pinned.
+    /// Takes the inner attributes and inner documentation from a crate's root, since `include!` refuses them.
+    /// They have to be restated by hand in the file that includes it, hence they are pinned.
     pub fn strip_inner_attributes(&mut self, file: &str, pinned: &str) {
         self.collect(|tree| tree.strip(file, pinned), file);
     }
@@ -87,7 +88,8 @@ impl Tree {
     /// Applies everything and writes all files under `root`, which is emptied first. Returns `root`.
     ///
     /// # Errors
-    /// Everything that went wrong since the tree was opened, overlapping grafts, and files that no longer parse.
+    /// Everything that went wrong since the tree was opened, overlapping grafts, and files that no longer
+    /// parse.
     pub fn write(mut self, root: &Path) -> Result<PathBuf> {
         let mut errors = std::mem::take(&mut self.errors);
         for (file, edits) in &self.edits {

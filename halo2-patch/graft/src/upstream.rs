@@ -51,7 +51,8 @@ impl Upstream<'_> {
         Ok(Tree::new(texts, bless).copying(others))
     }
 
-    /// The pinned files of a source, checked against their digests unless `bless`: those that are text, and the others.
+    /// The pinned files of a source, checked against their digests unless `bless`: those that are text, and
+    /// the others.
     fn read(&self, source: &Source, bless: bool) -> Result<(Files<String>, Files<Vec<u8>>)> {
         let pins = self.pins()?;
         let mut files = match source {

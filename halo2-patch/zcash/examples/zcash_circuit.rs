@@ -1,8 +1,10 @@
-//! A circuit of one's own over zcash's halo2_proofs, from its gate to a verified proof. A secret number x becomes x² + 1, again and again, until
-//! 2^K rows are full; the last number is public. Arguments: `K [MEMORY]`.
+//! A circuit of one's own over zcash's halo2_proofs, from its gate to a verified proof. A secret number x
+//! becomes x² + 1, again and again, until 2^K rows are full; the last number is public. Arguments:
+//! `K [MEMORY]`.
 //!
-//! Without a budget all is in memory, as with halo2_proofs itself. With one, keys and proof stream from disk and are the same bytes. The budget
-//! comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if `MEMORY` (`64MiB`) is given.
+//! Without a budget all is in memory, as with halo2_proofs itself. With one, keys and proof stream from disk
+//! and are the same bytes. The budget comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if
+//! `MEMORY` (`64MiB`) is given.
 
 use std::error::Error;
 use std::sync::Arc;

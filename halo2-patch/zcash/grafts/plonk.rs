@@ -1,4 +1,5 @@
-//! Keygen and the prover: in a session ours (`src/grafted/{keygen,prover}.rs`), else upstream's. A proving key's columns may be on disk.
+//! Keygen and the prover: in a session ours (`src/grafted/{keygen,prover}.rs`), else upstream's. A proving
+//! key's columns may be on disk.
 
 use std::error::Error;
 
@@ -6,7 +7,8 @@ use spillproof_graft::{Operation, Substitution, Tree};
 
 use super::append_module;
 
-/// Functions of `src/plonk`: file, name, digest, ours, our arguments after the session, the phase that reports show.
+/// Functions of `src/plonk`: file, name, digest, ours, our arguments after the session, the phase that
+/// reports show.
 const FUNCTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     (
         "keygen.rs",

@@ -1,10 +1,10 @@
 //! halo2_proofs 0.4.1 with grafts: proving within a memory budget, byte for byte what stock makes.
 //!
-//! Everything but [`spillproof`] is upstream's own source, found by the build script in cargo's cache, checked, edited at
-//! named items, and included below. Without a session it is stock.
+//! Everything but [`spillproof`] is upstream's own source, found by the build script in cargo's cache,
+//! checked, edited at named items, and included below. Without a session it is stock.
 
-// Upstream's inner attributes, restated since `include!` can't have any (build.rs pins them), and one `allow` for
-// upstream's warnings: they are not ours to fix.
+// Upstream's inner attributes, restated since `include!` can't have any (build.rs pins them), and one `allow`
+// for upstream's warnings: they are not ours to fix.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(
     clippy::all,

@@ -1,4 +1,5 @@
-//! Upstream's `tests/plonk_api.rs`, with its pinned verifying key and its golden proof, over the grafted crate: without a session, and in one.
+//! Upstream's `tests/plonk_api.rs`, with its pinned verifying key and its golden proof, over the grafted
+//! crate: without a session, and in one.
 
 // Upstream's inner attributes, restated.
 #![allow(clippy::all, unused_macros, dead_code, unused, mismatched_lifetime_syntaxes)]

@@ -1,4 +1,5 @@
-//! Packages: which may use which, and the lints that each must have. What cargo says is taken, not what a manifest looks like.
+//! Packages: which may use which, and the lints that each must have. What cargo says is taken, not what a
+//! manifest looks like.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +8,8 @@ use serde_json::Value;
 
 use super::Finding;
 
-/// In the order in which data flows: a package may use those before it when it ships (development dependencies are free). What a package
-/// does use, its manifest says, and Cargo keeps.
+/// In the order in which data flows: a package may use those before it when it ships (development
+/// dependencies are free). What a package does use, its manifest says, and Cargo keeps.
 const ORDER: &[&str] = &[
     "spillproof-format",
     "spillproof-kernels",
@@ -37,8 +38,8 @@ const ORDER: &[&str] = &[
     "xtask",
 ];
 
-/// Uses that the order would allow, and that are wrong all the same: proof systems know nothing of each other, an accelerator knows no proof
-/// system, and what looks on from outside uses nothing.
+/// Uses that the order would allow, and that are wrong all the same: proof systems know nothing of each
+/// other, an accelerator knows no proof system, and what looks on from outside uses nothing.
 const NEVER: &[(&str, &[&str])] = &[
     ("spillproof-groth16", &["spillproof-plonk"]),
     ("spillproof-report", &["spillproof-plonk", "spillproof-groth16"]),

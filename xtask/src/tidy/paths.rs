@@ -1,8 +1,9 @@
 //! Which file uses which, inside of a package: paths of Rust, resolved to the file that has the item.
 //!
-//! A path begins at the crate, at `self`, at some `super`s, or at a name that the module has imported. It is followed from module to
-//! module, through imports and re-exports (`pub use`), as far as they are in the package; the module in which it ends is used. A glob import
-//! is a use of its module. Methods, and paths that macros put together, are not seen.
+//! A path begins at the crate, at `self`, at some `super`s, or at a name that the module has imported. It is
+//! followed from module to module, through imports and re-exports (`pub use`), as far as they are in the
+//! package; the module in which it ends is used. A glob import is a use of its module. Methods, and paths
+//! that macros put together, are not seen.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +47,8 @@ impl<'a> Package<'a> {
         Self { modules }
     }
 
-    /// Every use of a file by another. A module and those inside of it tell one story: they may name each other, and are left out.
+    /// Every use of a file by another. A module and those inside of it tell one story: they may name each
+    /// other, and are left out.
     pub fn uses(&self) -> Vec<Use> {
         let mut uses = Vec::new();
         for (module, (source, imports)) in &self.modules {

@@ -1,7 +1,7 @@
 //! One way through `core/engine`: a room (top-level module) may use the rooms before it, never the reverse.
 //!
-//! A use is a path that starts at the crate (`crate::storage::..`, or enough `super`s to get there), in any code that ships, macros
-//! included. The error type and its `Result` may be named from everywhere.
+//! A use is a path that starts at the crate (`crate::storage::..`, or enough `super`s to get there), in any
+//! code that ships, macros included. The error type and its `Result` may be named from everywhere.
 
 use super::Finding;
 use super::source::{Source, Token};

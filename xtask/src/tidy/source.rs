@@ -1,7 +1,7 @@
 //! Rust sources as flat lists of tokens with their lines.
 //!
-//! Lexing drops comments, and leaves strings and doc texts as single literals; so what a check finds is code. Items under
-//! `#[cfg(test)]` are dropped too: the habits are about what ships.
+//! Lexing drops comments, and leaves strings and doc texts as single literals; so what a check finds is code.
+//! Items under `#[cfg(test)]` are dropped too: the habits are about what ships.
 
 use std::path::{Path, PathBuf};
 
@@ -59,8 +59,8 @@ impl Source {
         Ok(Self { file, text, tokens })
     }
 
-    /// The folders and files below `prefix`, without the extension: `core/engine/src/storage/pread.rs` below `core/engine/src` is
-    /// `[storage, pread]`.
+    /// The folders and files below `prefix`, without the extension: `core/engine/src/storage/pread.rs` below
+    /// `core/engine/src` is `[storage, pread]`.
     pub fn below(&self, prefix: &str) -> Option<Vec<String>> {
         let rest = self.file.strip_prefix(prefix).ok()?.with_extension("");
         Some(

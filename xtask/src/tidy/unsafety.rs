@@ -5,7 +5,8 @@ use std::path::Path;
 use super::Finding;
 use super::source::Source;
 
-/// Every file that may hold `unsafe` code, with what it is for. A file that no longer needs it must leave the list.
+/// Every file that may hold `unsafe` code, with what it is for. A file that no longer needs it must leave the
+/// list.
 const LEAVES: &[(&str, &str)] = &[
     ("core/engine/src/budget/alloc.rs", "the counting global allocator"),
     (

@@ -1,7 +1,7 @@
 //! No source of the grafted crates is kept in the tree: it is fetched, edited and compiled, never copied.
 //!
-//! Six consecutive lines of ours (blank lines, comments and lines of mere punctuation apart) that also stand, in that order, in the
-//! upstream crates are a copy, if they hold enough letters to be no accident.
+//! Six consecutive lines of ours (blank lines, comments and lines of mere punctuation apart) that also stand,
+//! in that order, in the upstream crates are a copy, if they hold enough letters to be no accident.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Reads the crates' source from where cargo keeps it. The error is the reason for which the check is skipped.
+    /// Reads the crates' source from where cargo keeps it. The error is the reason for which the check is
+    /// skipped.
     pub fn find(root: &Path) -> Result<Self, String> {
         let skipped = |why: String| format!("the search for copied upstream source: {why}");
         let metadata = metadata_with_dependencies(root).map_err(skipped)?;

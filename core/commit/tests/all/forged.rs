@@ -1,5 +1,6 @@
-//! Containers that pass every digest and are wrong all the same: bytes are changed, then checksum, digests and root are made anew, as who
-//! forges a file would. Whatever is done with one ends in a result or a typed error, and an SRS that verifies is the one that it was.
+//! Containers that pass every digest and are wrong all the same: bytes are changed, then checksum, digests
+//! and root are made anew, as who forges a file would. Whatever is done with one ends in a result or a typed
+//! error, and an SRS that verifies is the one that it was.
 
 use std::path::Path;
 

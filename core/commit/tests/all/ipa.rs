@@ -1,4 +1,5 @@
-//! Inner-product openings over both Pasta curves, against zcash's halo2: the same bytes from the same random values.
+//! Inner-product openings over both Pasta curves, against zcash's halo2: the same bytes from the same random
+//! values.
 
 use std::time::Instant;
 

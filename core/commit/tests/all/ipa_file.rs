@@ -26,7 +26,8 @@ fn point(scalar: Fr) -> Point<VestaConfig> {
     Point::<VestaConfig>::from_affine::<VestaConfig>(&times(scalar))
 }
 
-/// g[i] = 3^i G, and its Lagrange form in closed form: the sum of (3 / w^j)^i is (3^n - 1) / (3 / w^j - 1), over n.
+/// g[i] = 3^i G, and its Lagrange form in closed form: the sum of (3 / w^j)^i is (3^n - 1) / (3 / w^j - 1),
+/// over n.
 fn points() -> [Vec<Point<VestaConfig>>; 2] {
     let (three, n) = (Fr::from(3u64), 1u64 << K);
     let numerator = (three.pow([n]) - Fr::ONE) / Fr::from(n);

@@ -85,7 +85,8 @@ fn expected(wanted: &[Wanted], values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr>
     total
 }
 
-/// Sets as SHPLONK's: columns at one, two, three and four points; one column in several sets; low parts as long as the set of points.
+/// Sets as SHPLONK's: columns at one, two, three and four points; one column in several sets; low parts as
+/// long as the set of points.
 fn sets(values: &[Vec<Fr>], rng: &mut ChaCha20Rng) -> Vec<Wanted> {
     let points = scalars(4, rng);
     let mut wanted: Vec<Wanted> = (1..=4)

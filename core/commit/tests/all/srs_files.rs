@@ -1,5 +1,5 @@
-//! SRS files in and out: the points and bytes of the unmodified halo2-axiom, every corruption refused by name, every
-//! fault of the storage either harmless or a typed error, and nothing left behind.
+//! SRS files in and out: the points and bytes of the unmodified halo2-axiom, every corruption refused by
+//! name, every fault of the storage either harmless or a typed error, and nothing left behind.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -303,7 +303,8 @@ fn a_target_that_exists_stays_when_the_import_fails() {
     assert_eq!(Container::open(&place.workspace, &target).unwrap().root(), root);
 }
 
-/// The error of verifying a container whose digests fit, made from a good one with point 9 of each basis changed.
+/// The error of verifying a container whose digests fit, made from a good one with point 9 of each basis
+/// changed.
 fn deceived(change: impl Fn(&mut [u8; 64])) -> FormatError {
     let place = Place::new();
     let source = place.write("params", &stock(5, StockFormat::RawBytes));
@@ -419,7 +420,8 @@ fn every_fault_of_the_storage_is_harmless_or_a_typed_error() {
             let result = place.import(&source, &target);
             let names = place.names();
             match result {
-                // What was written after the check (digests, header) may have changed on its way: it does not open.
+                // What was written after the check (digests, header) may have changed on its way: it does not
+                // open.
                 Ok(_) => match place.export(&target, SerdeFormat::RawBytes) {
                     Ok(exported) => {
                         assert!(exported == bytes, "{fault:?} at {at}");
@@ -428,7 +430,8 @@ fn every_fault_of_the_storage_is_harmless_or_a_typed_error() {
                     Err(Error::Damaged { .. } | Error::Format { .. }) => typed += 1,
                     Err(other) => panic!("{fault:?} at {at}: {other}"),
                 },
-                // Only after the rename, when the folder's sync fails, may the file be there: then it is whole.
+                // Only after the rename, when the folder's sync fails, may the file be there: then it is
+                // whole.
                 Err(_) if names == ["params", "x.srs"] => {
                     assert_eq!(place.verify(&target).unwrap(), 6);
                     typed += 1;
@@ -509,8 +512,8 @@ fn kill_9_leaves_no_part_of_a_file_that_opens() {
             whole += 1;
         }
     }
-    // A hidden name may be left: of a part of a file, which does not open, or of a whole one that was killed just before its
-    // rename.
+    // A hidden name may be left: of a part of a file, which does not open, or of a whole one that was killed
+    // just before its rename.
     for name in place.names().iter().filter(|name| name.starts_with('.')) {
         if Container::open(&place.workspace, &place.path(name)).is_ok() {
             assert_eq!(place.verify(&place.path(name)).unwrap(), 12, "{name}");

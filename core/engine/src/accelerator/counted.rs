@@ -1,8 +1,9 @@
 //! A session's accelerator, and the count of its jobs for each task.
 //!
-//! The results of an accelerator are trusted until a proof that depends on them is verified. So a task whose proof will be verified asks its
-//! own session's accelerator only, and counts the jobs that were done ([`TaskAccelerator`]); a task that cannot be verified asks none. If a
-//! verification fails, the accelerator is [distrusted](CountedAccelerator::distrust). A job that is not offered counts as declined.
+//! The results of an accelerator are trusted until a proof that depends on them is verified. So a task whose
+//! proof will be verified asks its own session's accelerator only, and counts the jobs that were done
+//! ([`TaskAccelerator`]); a task that cannot be verified asks none. If a verification fails, the accelerator
+//! is [distrusted](CountedAccelerator::distrust). A job that is not offered counts as declined.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -54,8 +55,8 @@ pub struct TaskAcceleratorGuard {
 #[derive(Debug)]
 pub struct ProcessorOnly(());
 
-/// A proof outside of all sessions: it is not verified, and its stages may begin on any thread. So accelerators are left out of what belongs
-/// to no task until the guard goes.
+/// A proof outside of all sessions: it is not verified, and its stages may begin on any thread. So
+/// accelerators are left out of what belongs to no task until the guard goes.
 pub fn processor_only() -> ProcessorOnly {
     OUTSIDE.fetch_add(1, Ordering::SeqCst);
     ProcessorOnly(())

@@ -1,14 +1,15 @@
 //! A quotient on one coset, as a job: rows of columns go in, rows of the quotient come out.
 //!
-//! n = `2^log_rows * 2^log_columns`, a matrix of n1 rows of n2 elements. Row r of an input is n2 elements `a[j]`; what it stands for is
-//! its values at the points `c w^(r + n1 k)`, k < n2:
+//! n = `2^log_rows * 2^log_columns`, a matrix of n1 rows of n2 elements. Row r of an input is n2 elements
+//! `a[j]`; what it stands for is its values at the points `c w^(r + n1 k)`, k < n2:
 //!
 //! ```text
 //! value(r, k) = sum over j < n2 of a[j] * w^(n1 j k)
 //! ```
 //!
-//! The program runs over values. A query's rotation by s is s *rows* further; going round the n1 rows once is going one point further in
-//! each row: `value(r + n1, k) = value(r, k + 1 mod n2)`. So row r is asked for any integer r. Row r of the output is
+//! The program runs over values. A query's rotation by s is s *rows* further; going round the n1 rows once is
+//! going one point further in each row: `value(r + n1, k) = value(r, k + 1 mod n2)`. So row r is asked for
+//! any integer r. Row r of the output is
 //!
 //! ```text
 //! b[j] = scale * c^-j * w^(-r j) * sum over k < n2 of numerator(r, k) * w^(-n1 j k)
@@ -16,8 +17,9 @@
 //!
 //! with which `scale` = 1 / (n (c^n - 1)) divides by the vanishing polynomial.
 //!
-//! An accelerator works in tiles of rows. All rows of an input come once, and once more those around the ends that rotations reach: what
-//! neighbouring tiles share, the accelerator keeps. In which order, [`Order`] says.
+//! An accelerator works in tiles of rows. All rows of an input come once, and once more those around the ends
+//! that rotations reach: what neighbouring tiles share, the accelerator keeps. In which order, [`Order`]
+//! says.
 
 use ark_bn254::Fr;
 
@@ -130,11 +132,12 @@ pub struct Run {
     pub before: u64,
 }
 
-/// The order in which rows are read: tile by tile, of each input in turn. For the first tile, all rows that the tile's points reach with
-/// the input's rotations; for each further one, as many new rows as a tile has.
+/// The order in which rows are read: tile by tile, of each input in turn. For the first tile, all rows that
+/// the tile's points reach with the input's rotations; for each further one, as many new rows as a tile has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Of each input: its first row, the rows that rotations reach beyond a tile, and the rows that come before it.
+    /// Of each input: its first row, the rows that rotations reach beyond a tile, and the rows that come
+    /// before it.
     inputs: Vec<(i64, u64, u64)>,
     rows: u64,
     tile_rows: u64,

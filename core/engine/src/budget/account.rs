@@ -1,21 +1,24 @@
 //! Several tasks on one ledger: what each of them may take, so that every one comes to its end.
 //!
-//! A task (a proof, the making of keys) opens an [`Account`] before its first lease. A task that is alone may take all that is left,
-//! and its minimum, the smallest budget in which it works, is not even computed. When a second one comes, it waits until
+//! A task (a proof, the making of keys) opens an [`Account`] before its first lease. A task that is alone may
+//! take all that is left, and its minimum, the smallest budget in which it works, is not even computed. When
+//! a second one comes, it waits until
 //!
 //! ```text
 //!   needed(task)  = its minimum + what it held when it was alone
 //!   sum of needed(all tasks, this one too) + what no task holds <= limit
 //! ```
 //!
-//! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in memory: with all
-//! columns on disk, a task works in every budget from its minimum on. Tasks are admitted in the order in which they came. Shares only
-//! change between stages: the caller holds the workspace's turn when it opens an account. A task that is alone keeps columns in memory as
-//! long as so much stays free as its [dry run](crate::plan::rehearse) said ([`Account::reserve`]), and leaves unused what would make its
+//! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in
+//! memory: with all columns on disk, a task works in every budget from its minimum on. Tasks are admitted in
+//! the order in which they came. Shares only change between stages: the caller holds the workspace's turn
+//! when it opens an account. A task that is alone keeps columns in memory as long as so much stays free as
+//! its [dry run](crate::plan::rehearse) said ([`Account::reserve`]), and leaves unused what would make its
 //! stages cut their work so that a later one has too little ([`Account::leave_unused`]).
 //!
-//! A lease belongs to the account of its thread: the one that the thread has [entered](Account::enter), and on threads of the
-//! session's pool the one whose turn it is. Leases that outlive their account, and those of no account, count as held by no task.
+//! A lease belongs to the account of its thread: the one that the thread has [entered](Account::enter), and
+//! on threads of the session's pool the one whose turn it is. Leases that outlive their account, and those of
+//! no account, count as held by no task.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,7 +30,8 @@ use crate::error::Result;
 /// Computes the smallest budget in which a task works.
 pub type Minimum = Box<dyn Fn() -> Result<u64> + Send + Sync>;
 
-/// Where nothing says what later steps need, a column is kept in memory if it takes at most this part of what is left.
+/// Where nothing says what later steps need, a column is kept in memory if it takes at most this part of what
+/// is left.
 const COLUMN_SHARE: u64 = 32;
 
 thread_local! {
@@ -89,8 +93,9 @@ struct Open {
     has_shared: bool,
 }
 
-/// Whose a lease is, and whose reserve it may take from. They differ for threads that are of no task and no pool, such as those of a
-/// device: they work for the stage whose turn it is, but what they take may be anything.
+/// Whose a lease is, and whose reserve it may take from. They differ for threads that are of no task and no
+/// pool, such as those of a device: they work for the stage whose turn it is, but what they take may be
+/// anything.
 #[derive(Clone, Copy)]
 pub(super) struct Holder {
     pub charged: Option<u64>,
@@ -141,7 +146,8 @@ impl Accounts {
         self.share(holder).map_or(u64::MAX, |open| open.share_bytes)
     }
 
-    /// What columns that may be in memory or on disk leave free; everything, once several tasks share the budget.
+    /// What columns that may be in memory or on disk leave free; everything, once several tasks share the
+    /// budget.
     pub fn reserve(&self, holder: Holder) -> Reserve {
         let share = self.share(holder);
         share.map_or(Reserve::default(), |open| match open.has_shared {
@@ -305,13 +311,16 @@ impl Budget {
         POOL_OF.set(Some(self.ledger.id));
     }
 
-    /// Whether a column of `bytes` that may be in memory or on disk ([`Placement::Auto`](crate::column::Placement::Auto)) is kept in memory:
-    /// if it leaves the reserve for later steps, which the dry run of a task has found; without a reserve, if it is a small part of what is left.
+    /// Whether a column of `bytes` that may be in memory or on disk
+    /// ([`Placement::Auto`](crate::column::Placement::Auto)) is kept in memory: if it leaves the reserve for
+    /// later steps, which the dry run of a task has found; without a reserve, if it is a small part of what
+    /// is left.
     pub(crate) fn keeps_column(&self, bytes: u64) -> bool {
         self.leaves_reserve(bytes, |reserve| reserve.column_bytes)
     }
 
-    /// The same of a column that is read once or twice ([`Placement::Passing`](crate::column::Placement::Passing)).
+    /// The same of a column that is read once or twice
+    /// ([`Placement::Passing`](crate::column::Placement::Passing)).
     pub(crate) fn keeps_passing(&self, bytes: u64) -> bool {
         self.leaves_reserve(bytes, |reserve| reserve.passing_bytes)
     }
@@ -345,7 +354,8 @@ impl Queued {
         }
     }
 
-    /// Opens the account, if it is this task's turn to be admitted and there is room. Stages of other tasks must not be under way.
+    /// Opens the account, if it is this task's turn to be admitted and there is room. Stages of other tasks
+    /// must not be under way.
     pub fn try_open(&self) -> Opening {
         let ledger = &self.budget.ledger;
         let mut state = ledger.state();

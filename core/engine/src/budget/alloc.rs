@@ -1,4 +1,5 @@
-//! A counting allocator: shows what the program holds in the heap besides its leases. Installed by binaries and tests:
+//! A counting allocator: shows what the program holds in the heap besides its leases. Installed by binaries
+//! and tests:
 //!
 //! ```
 //! use spillproof_engine::budget::CountingAlloc;
@@ -12,8 +13,9 @@
 //! drop(kept);
 //! ```
 //!
-//! Buffers, pools and leased vectors are not in the heap, so they are not seen here; heap memory under a plain
-//! [`Budget::lease`](super::Budget::lease) is taken off. Counts are bytes asked for, not the allocator's own overhead.
+//! Buffers, pools and leased vectors are not in the heap, so they are not seen here; heap memory under a
+//! plain [`Budget::lease`](super::Budget::lease) is taken off. Counts are bytes asked for, not the
+//! allocator's own overhead.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -41,13 +43,14 @@ impl CountingAlloc {
         clamp(PEAK_BYTES.load(Relaxed))
     }
 
-    /// The most heap bytes that lived at one time above the leases on heap memory: what the budget does not see.
+    /// The most heap bytes that lived at one time above the leases on heap memory: what the budget does not
+    /// see.
     pub fn outside_leases_peak_bytes() -> u64 {
         clamp(OUTSIDE_PEAK_BYTES.load(Relaxed))
     }
 
-    /// When the system gives the heap no memory, `tell` is called with the bytes that were asked for, and may end the process: the standard
-    /// library would abort it. It should not allocate. Once set, it stays.
+    /// When the system gives the heap no memory, `tell` is called with the bytes that were asked for, and may
+    /// end the process: the standard library would abort it. It should not allocate. Once set, it stays.
     pub fn on_exhaustion(tell: extern "C" fn(usize)) {
         let _was_set = ON_EXHAUSTION.set(tell);
     }
@@ -98,8 +101,8 @@ fn shrank(bytes: usize) {
     LIVE_BYTES.fetch_sub(bytes as i64, Relaxed);
 }
 
-// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind, nor can an `extern "C"` function, which
-// is what is called when memory ends.
+// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind, nor can
+// an `extern "C"` function, which is what is called when memory ends.
 unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.

@@ -1,7 +1,7 @@
 //! Aligned bytes for I/O that carry their lease.
 //!
-//! A transfer takes a buffer by value and gives it back from [`Pending::wait`](crate::storage::Pending::wait): while the
-//! kernel has it, no other code can.
+//! A transfer takes a buffer by value and gives it back from
+//! [`Pending::wait`](crate::storage::Pending::wait): while the kernel has it, no other code can.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,7 +51,8 @@ impl Buffer {
         self.pages.shrink_to(bytes.next_multiple_of(PAGE_BYTES));
     }
 
-    /// The first byte, for a transfer that owns the buffer. Never null; valid for `len` bytes until the buffer is dropped.
+    /// The first byte, for a transfer that owns the buffer. Never null; valid for `len` bytes until the
+    /// buffer is dropped.
     pub(crate) fn start(&self) -> *mut u8 {
         self.pages.as_ptr()
     }

@@ -1,16 +1,18 @@
 //! Pages that buffers have left, for the buffers that come next.
 //!
-//! Fresh pages are slow: the system clears each of them at its first use, and on a virtual machine may have to get it from its host. A
-//! proof makes and drops buffers over and over. So the pages of a dropped buffer stay mapped, joined with idle ones beside them, and the next
-//! buffer takes them from the smallest range that is long enough. They are in no lease: [`Idle::trim`] lets them go as soon as leases and
-//! idle pages together would pass the most that leases alone took so far, or [`SHARE_MAX`] of the limit. The end of the last task, and of
-//! the ledger, lets all of them go.
+//! Fresh pages are slow: the system clears each of them at its first use, and on a virtual machine may have
+//! to get it from its host. A proof makes and drops buffers over and over. So the pages of a dropped buffer
+//! stay mapped, joined with idle ones beside them, and the next buffer takes them from the smallest range
+//! that is long enough. They are in no lease: [`Idle::trim`] lets them go as soon as leases and idle pages
+//! together would pass the most that leases alone took so far, or [`SHARE_MAX`] of the limit. The end of the
+//! last task, and of the ledger, lets all of them go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::pages::Pages;
 
-/// Leases and idle pages together take at most this part of the limit, so that the system has room beside a tight budget.
+/// Leases and idle pages together take at most this part of the limit, so that the system has room beside a
+/// tight budget.
 const SHARE_MAX: (u64, u64) = (7, 8);
 
 /// Idle ranges of pages.

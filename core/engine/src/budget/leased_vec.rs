@@ -29,7 +29,8 @@ pub struct LeasedVec<T: Copy> {
     _elements: PhantomData<T>,
 }
 
-/// Bytes from where on all threads of the caller's pool fill a vector, and bytes that one of them fills at a time.
+/// Bytes from where on all threads of the caller's pool fill a vector, and bytes that one of them fills at a
+/// time.
 const SHARED_BYTES_MIN: usize = 1 << 20;
 const SHARE_BYTES: usize = 256 << 10;
 
@@ -54,7 +55,8 @@ impl<T: Copy + Send + Sync> LeasedVec<T> {
                 element_bytes: size_of::<T>(),
             })?;
         let mut pages = LeasedPages::new(budget, bytes, what)?;
-        // SAFETY: the pages hold `len` elements, are borrowed uniquely, and begin at an address that is aligned to a page, hence to `T`.
+        // SAFETY: the pages hold `len` elements, are borrowed uniquely, and begin at an address that is
+        // aligned to a page, hence to `T`.
         let elements =
             unsafe { std::slice::from_raw_parts_mut(pages.as_mut_slice().as_mut_ptr().cast(), len) };
         fill_with(elements, fill);

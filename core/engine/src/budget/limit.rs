@@ -4,16 +4,19 @@
 //! limit = budget + program + threads * THREAD_BYTES + HEAP_BYTES + limit / MARGIN_SHARE
 //! ```
 //!
-//! What is resident beside the budget, as measured (`VmHWM`, `RssAnon`, `RssFile` of proofs, keys, sums, commitments and files of all systems,
-//! 2^10 to 2^17 rows, 1 to 32 threads; the release build maps 35 MiB):
+//! What is resident beside the budget, as measured (`VmHWM`, `RssAnon`, `RssFile` of proofs, keys, sums,
+//! commitments and files of all systems, 2^10 to 2^17 rows, 1 to 32 threads; the release build maps 35 MiB):
 //!
-//! - **Pages of the program and its libraries**, as far as they were used: 9 to 18 MiB, a little over a half of what is mapped at most. A hard
-//!   limit makes the kernel drop and read them again, but a process that has too few of them crawls.
-//! - **Each compute thread**: its stack, its part of the heap, the threads that carry out transfers for it: 0.14 MiB.
-//! - **The heap without leases**, rings and stacks of the other threads: up to 4.5 MiB with two threads. It does not grow with `2^k`; what a
-//!   circuit holds while it is synthesised belongs to the circuit, and comes on top.
-//! - **The kernel's own memory** for the process (tables of pages, stacks of threads, files), which a control group counts: up to 1.5 MiB, and more
-//!   with more memory: this is what the margin is for.
+//! - **Pages of the program and its libraries**, as far as they were used: 9 to 18 MiB, a little over a half
+//!   of what is mapped at most. A hard limit makes the kernel drop and read them again, but a process that
+//!   has too few of them crawls.
+//! - **Each compute thread**: its stack, its part of the heap, the threads that carry out transfers for it:
+//!   0.14 MiB.
+//! - **The heap without leases**, rings and stacks of the other threads: up to 4.5 MiB with two threads. It
+//!   does not grow with `2^k`; what a circuit holds while it is synthesised belongs to the circuit, and comes
+//!   on top.
+//! - **The kernel's own memory** for the process (tables of pages, stacks of threads, files), which a control
+//!   group counts: up to 1.5 MiB, and more with more memory: this is what the margin is for.
 //!
 //! All constants are above what was measured.
 
@@ -32,7 +35,8 @@ const HEAP_BYTES: u64 = 7 << 20;
 /// The part of the limit that is left to the kernel.
 const MARGIN_SHARE: u64 = 32;
 
-/// A limit on the resident memory of the process, page tables and the like included: a control group with this hard limit does not end it.
+/// A limit on the resident memory of the process, page tables and the like included: a control group with
+/// this hard limit does not end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Limit {
     /// The limit.
@@ -44,11 +48,12 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The limit for a session of `threads` threads: the smaller one of `size` and the hard limit of the process's control group, which alone
-    /// is [`ByteSize::Auto`].
+    /// The limit for a session of `threads` threads: the smaller one of `size` and the hard limit of the
+    /// process's control group, which alone is [`ByteSize::Auto`].
     ///
     /// # Errors
-    /// [`Invalid::LittleLimit`] if nothing is left for a budget, [`Invalid::NoHardLimit`] for `auto` without a group's limit.
+    /// [`Invalid::LittleLimit`] if nothing is left for a budget, [`Invalid::NoHardLimit`] for `auto` without
+    /// a group's limit.
     pub fn new(size: ByteSize, threads: usize) -> Result<Self> {
         let hard_bytes = process::cgroup_limit_bytes();
         let limit_bytes = match (size, hard_bytes) {

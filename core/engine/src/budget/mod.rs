@@ -1,17 +1,18 @@
-//! One ledger in bytes. Whoever wants a large piece of memory takes a [`Lease`] on it first, by name; the ledger refuses
-//! what would go over the limit, and says who holds the rest. Nothing falls back to "just hold it in memory".
+//! One ledger in bytes. Whoever wants a large piece of memory takes a [`Lease`] on it first, by name; the
+//! ledger refuses what would go over the limit, and says who holds the rest. Nothing falls back to "just hold
+//! it in memory".
 //!
-//! What flows in: a limit ([`Budget::new`], or [`ByteSize`] from a user). What flows out: leases, and memory that carries
-//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live in anonymous maps of their own, not in the
-//! heap: what they take is exact. What they give back is kept for the next of them, but never more of it than makes up for the most
-//! that leases took.
+//! What flows in: a limit ([`Budget::new`], or [`ByteSize`] from a user). What flows out: leases, and memory
+//! that carries its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live
+//! in anonymous maps of their own, not in the heap: what they take is exact. What they give back is kept for
+//! the next of them, but never more of it than makes up for the most that leases took.
 //!
-//! What is slow to make may be kept between two uses until its memory is needed: [`Spares`]. Several tasks share a ledger by
-//! way of [`Account`]s.
+//! What is slow to make may be kept between two uses until its memory is needed: [`Spares`]. Several tasks
+//! share a ledger by way of [`Account`]s.
 //!
-//! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
-//! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased. [`Limit`] is the budget that a limit on the whole
-//! process leaves.
+//! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few
+//! bytes that the program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not
+//! leased. [`Limit`] is the budget that a limit on the whole process leaves.
 //!
 //! Architecture invariant: this room knows no files and no fields.
 
@@ -106,7 +107,8 @@ struct Holder {
     peak_bytes: u64,
 }
 
-/// What columns that may be in memory or on disk leave free. Without a reserve (0) they are in memory if they are a small part of what is left.
+/// What columns that may be in memory or on disk leave free. Without a reserve (0) they are in memory if they
+/// are a small part of what is left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reserve {
     /// Columns of [`Placement::Auto`](crate::column::Placement::Auto).
@@ -201,7 +203,8 @@ impl Budget {
         self.take(bytes, what.into(), Backing::Heap)
     }
 
-    /// Takes `bytes` of the budget for memory that does not come from the allocator: maps of files, page cache.
+    /// Takes `bytes` of the budget for memory that does not come from the allocator: maps of files, page
+    /// cache.
     ///
     /// # Errors
     /// As [`Budget::lease`].
@@ -238,7 +241,8 @@ impl Budget {
         LeasedVec::new(self, len, fill, what.into())
     }
 
-    /// The limit, less what the task that asks leaves unused; where several tasks share the budget, its share.
+    /// The limit, less what the task that asks leaves unused; where several tasks share the budget, its
+    /// share.
     pub fn limit_bytes(&self) -> u64 {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
@@ -275,8 +279,8 @@ impl Budget {
         self.ledger.available_bytes(&self.ledger.state())
     }
 
-    /// Refuses a process that was forked from the one that made the ledger: the threads that would do the work are not in it, and a
-    /// lock may be held by one of them for good.
+    /// Refuses a process that was forked from the one that made the ledger: the threads that would do the
+    /// work are not in it, and a lock may be held by one of them for good.
     ///
     /// # Errors
     /// [`Error::Forked`].

@@ -1,5 +1,6 @@
-//! Whole pages straight from the system: zeroed, touched once, and given back on drop. The only memory that large buffers
-//! come from ([`super::idle`] keeps them between two buffers). Peak memory = what was asked for, rounded up to [`PAGE_BYTES`].
+//! Whole pages straight from the system: zeroed, touched once, and given back on drop. The only memory that
+//! large buffers come from ([`super::idle`] keeps them between two buffers). Peak memory = what was asked
+//! for, rounded up to [`PAGE_BYTES`].
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -13,7 +14,8 @@ use super::{Backing, Budget, Lease};
 use crate::error::{Error, Result};
 use spillproof_kernels::parallel::Parallel;
 
-/// The unit that buffers are aligned to and rounded up to: pages, and the alignment that direct I/O asks for at most.
+/// The unit that buffers are aligned to and rounded up to: pages, and the alignment that direct I/O asks for
+/// at most.
 pub const PAGE_BYTES: usize = 4096;
 
 /// From this size on, huge pages are asked for: first touch is then several times faster.
@@ -58,7 +60,8 @@ impl Pages {
         let mapped_bytes = bytes
             .checked_add(slack_bytes)
             .ok_or_else(|| failed(Errno::NOMEM))?;
-        // SAFETY: a fresh anonymous private map at an address of the kernel's choice touches no existing memory.
+        // SAFETY: a fresh anonymous private map at an address of the kernel's choice touches no existing
+        // memory.
         let map = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
@@ -72,8 +75,9 @@ impl Pages {
         if slack_bytes > 0 {
             let head_bytes = start.align_offset(HUGE_PAGE_BYTES).min(slack_bytes);
             let tail_bytes = slack_bytes - head_bytes;
-            // SAFETY: head and tail are disjoint parts of the map made above, both outside `start..start + bytes`, which
-            // is all that is used from here on. Both are multiples of the page size.
+            // SAFETY: head and tail are disjoint parts of the map made above, both outside
+            // `start..start + bytes`, which is all that is used from here on. Both are multiples of the page
+            // size.
             unsafe {
                 let used = start.add(head_bytes);
                 if head_bytes > 0 {
@@ -101,9 +105,10 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Touches every page: large maps on all threads of the caller's pool, since the system clears a page on the core that asks for it, and
-    /// on a virtual machine may have to get it from its host (0.5 to 2 GB/s a core). New threads would not help: their stacks are maps, and
-    /// those wait until the pages here are touched.
+    /// Touches every page: large maps on all threads of the caller's pool, since the system clears a page on
+    /// the core that asks for it, and on a virtual machine may have to get it from its host (0.5 to 2 GB/s a
+    /// core). New threads would not help: their stacks are maps, and those wait until the pages here are
+    /// touched.
     fn populate(&mut self) {
         let bytes = self.as_mut_slice();
         match bytes.len() >= 2 * HUGE_PAGE_BYTES && rayon::current_thread_index().is_some() {
@@ -145,7 +150,8 @@ impl Pages {
         cut.saturating_sub(self.start())
     }
 
-    /// Joins the pages that begin where these end. Pages that do not stay by themselves (which is a mistake) are given back.
+    /// Joins the pages that begin where these end. Pages that do not stay by themselves (which is a mistake)
+    /// are given back.
     pub(super) fn append(&mut self, behind: Self) {
         debug_assert_eq!(self.end(), behind.start());
         if self.end() == behind.start() {
@@ -176,12 +182,14 @@ impl Pages {
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `bytes` initialised bytes that live as long as `self`; no code writes through a shared borrow.
+        // SAFETY: `bytes` initialised bytes that live as long as `self`; no code writes through a shared
+        // borrow.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `bytes` initialised bytes that live as long as `self`, borrowed uniquely. Joined maps are one range of exposed addresses.
+        // SAFETY: `bytes` initialised bytes that live as long as `self`, borrowed uniquely. Joined maps are
+        // one range of exposed addresses.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }
@@ -216,7 +224,8 @@ fn populate(share: &mut [u8]) {
     if unsafe { advise(share.as_mut_ptr(), share.len(), Advice::LinuxPopulateWrite) }.is_err() {
         // Before Linux 5.14: touch each page by hand.
         share.iter_mut().step_by(PAGE_BYTES).for_each(|byte| {
-            // SAFETY: a byte that is borrowed uniquely. Volatile, or writing what is there already would be left out.
+            // SAFETY: a byte that is borrowed uniquely. Volatile, or writing what is there already would be
+            // left out.
             unsafe { ptr::from_mut(byte).write_volatile(0) }
         });
     }
@@ -232,7 +241,8 @@ impl Drop for Pages {
     }
 }
 
-/// Pages and the lease on them. Dropped, the pages stay for the next ones, as far as the ledger has room for that.
+/// Pages and the lease on them. Dropped, the pages stay for the next ones, as far as the ledger has room for
+/// that.
 pub(super) struct LeasedPages {
     pages: Pages,
     /// They are zeros.

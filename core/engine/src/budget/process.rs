@@ -14,7 +14,8 @@ pub fn anonymous_bytes() -> Option<u64> {
     status_bytes("RssAnon:")
 }
 
-/// Bytes of the program's file and its libraries that are mapped and not written to: as much of them as was used is resident.
+/// Bytes of the program's file and its libraries that are mapped and not written to: as much of them as was
+/// used is resident.
 pub fn program_bytes() -> Option<u64> {
     program_bytes_of(&fs::read_to_string("/proc/self/maps").ok()?)
 }
@@ -39,7 +40,8 @@ pub fn available_bytes() -> Option<u64> {
     kib_line(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// The smallest memory limit of the process's cgroup and its ancestors, v1 or v2; `None` if there is no limit.
+/// The smallest memory limit of the process's cgroup and its ancestors, v1 or v2; `None` if there is no
+/// limit.
 pub fn cgroup_limit_bytes() -> Option<u64> {
     let group = Cgroup::own()?;
     group
@@ -96,7 +98,8 @@ impl Cgroup {
         Self::find(&groups, &mounts)
     }
 
-    /// From the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`: the v1 memory controller if there is one, else v2.
+    /// From the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`: the v1 memory controller if there is
+    /// one, else v2.
     fn find(groups: &str, mounts: &str) -> Option<Self> {
         let path_of = |wanted: fn(&str) -> bool| {
             groups.lines().find_map(|line| {
@@ -129,7 +132,8 @@ impl Cgroup {
                 .map(|found| (found, 2))
         };
         let ((path, (mounted_root, mount_point)), version) = v1.or_else(v2)?;
-        // In a container the mount may show a subtree only: the group's path is then given from the real root.
+        // In a container the mount may show a subtree only: the group's path is then given from the real
+        // root.
         let inside = Path::new(path)
             .strip_prefix(mounted_root)
             .or_else(|_| Path::new(path).strip_prefix("/"))

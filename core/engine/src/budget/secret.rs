@@ -1,5 +1,5 @@
-//! A key that is only in memory: in a page of its own that is locked there where the system allows it, left out of core dumps, wiped in a
-//! forked process and when it is dropped.
+//! A key that is only in memory: in a page of its own that is locked there where the system allows it, left
+//! out of core dumps, wiped in a forked process and when it is dropped.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -70,7 +70,8 @@ impl SecretKey {
         self.derived_for(&[&purpose.to_le_bytes()])
     }
 
-    /// The key of one purpose, named by these bytes, one after the other. What differs in length is to differ in its beginning too.
+    /// The key of one purpose, named by these bytes, one after the other. What differs in length is to differ
+    /// in its beginning too.
     pub fn derived_for(&self, purpose: &[&[u8]]) -> [u8; KEY_BYTES] {
         // SAFETY: written by `of`, and not since.
         let key = unsafe { &*self.page.as_ptr().cast::<[u8; KEY_BYTES]>() };

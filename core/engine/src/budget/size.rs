@@ -28,7 +28,8 @@ const AUTO_MARGIN_MIN_BYTES: u64 = 64 << 20;
 pub enum ByteSize {
     /// This many bytes.
     Bytes(u64),
-    /// The smaller of the cgroup's limit and the available memory, minus a margin of an eighth (at least 64 MiB).
+    /// The smaller of the cgroup's limit and the available memory, minus a margin of an eighth (at least 64
+    /// MiB).
     Auto,
 }
 
@@ -46,7 +47,8 @@ impl ByteSize {
     /// The number of bytes; `Auto` looks at the machine now.
     ///
     /// # Errors
-    /// [`Invalid::UnknownMemory`] if `Auto` finds neither a cgroup limit nor the available memory, [`Invalid::LittleMemory`].
+    /// [`Invalid::UnknownMemory`] if `Auto` finds neither a cgroup limit nor the available memory,
+    /// [`Invalid::LittleMemory`].
     pub fn resolve(self) -> Result<u64> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),

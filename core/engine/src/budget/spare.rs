@@ -1,8 +1,9 @@
 //! Values that are kept for their next use, with their leases, until their memory is needed.
 //!
-//! Some memory is slow to make: pages that are locked for a device. Its owner [keeps](Spares::keep) it between two uses. The ledger goes
-//! on counting it ([`Budget::spare_bytes`]), and counts it as available too: a lease of more than is free gets it, and the oldest
-//! of what is spare goes first. Nobody is refused while anything is spare. What was taken back is no longer spare, and stays.
+//! Some memory is slow to make: pages that are locked for a device. Its owner [keeps](Spares::keep) it
+//! between two uses. The ledger goes on counting it ([`Budget::spare_bytes`]), and counts it as available
+//! too: a lease of more than is free gets it, and the oldest of what is spare goes first. Nobody is refused
+//! while anything is spare. What was taken back is no longer spare, and stays.
 //!
 //! Locks: that of the values before that of the ledger, and neither while a value is dropped.
 
@@ -51,7 +52,8 @@ impl<T: Send + 'static> Spares<T> {
         kept.push(Kept { value, lease });
     }
 
-    /// The oldest value that `fits`, if it is leased from `budget`. Those of other budgets are let go: their owner has moved on.
+    /// The oldest value that `fits`, if it is leased from `budget`. Those of other budgets are let go: their
+    /// owner has moved on.
     pub fn take(&self, budget: &Budget, mut fits: impl FnMut(&T) -> bool) -> Option<(T, Lease)> {
         let (mut found, mut others) = (None, Vec::new());
         {

@@ -4,10 +4,11 @@
 //! note = salt (32 random bytes) | length of the text (4, little endian) | check (16) | sealed text | tag (16)
 //! ```
 //!
-//! A note's key follows from the log's key, the note's salt and the digest of all bytes before the note, so that no two notes have the same
-//! one, and none opens in another place. `check` is a keyed digest of salt and length: with it a length that a disk has changed is told from
-//! a note that a crash has cut off. What was cut off was not synced, so nothing that came of it has left the process: it is as if it had not
-//! been written.
+//! A note's key follows from the log's key, the note's salt and the digest of all bytes before the note, so
+//! that no two notes have the same one, and none opens in another place. `check` is a keyed digest of salt
+//! and length: with it a length that a disk has changed is told from a note that a crash has cut off. What
+//! was cut off was not synced, so nothing that came of it has left the process: it is as if it had not been
+//! written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,10 +43,12 @@ enum Unread {
 }
 
 impl Log {
-    /// Reads the notes of the log `name` of a folder, and goes on behind them. A log that is missing is empty.
+    /// Reads the notes of the log `name` of a folder, and goes on behind them. A log that is missing is
+    /// empty.
     ///
     /// # Errors
-    /// [`Checkpoint::AnotherKey`] if the first note does not open, [`Checkpoint::Damaged`] if a later one doesn't; the storage's.
+    /// [`Checkpoint::AnotherKey`] if the first note does not open, [`Checkpoint::Damaged`] if a later one
+    /// doesn't; the storage's.
     pub fn open(
         folder: &Folder,
         name: &str,

@@ -1,4 +1,5 @@
-//! Checkpoints: what a proof needs to go on after a crash, in a folder of the user's, sealed with a key that is kept elsewhere.
+//! Checkpoints: what a proof needs to go on after a crash, in a folder of the user's, sealed with a key that
+//! is kept elsewhere.
 //!
 //! ```text
 //! DIR/used                        the numbers of checkpoints of which a proof has come out
@@ -6,15 +7,18 @@
 //! DIR/STATEMENT/ROUND.columns     the columns that a round has committed to (column/kept.rs)
 //! ```
 //!
-//! STATEMENT is a digest of what is proved, so proofs of different statements may share DIR. A round is kept before anything that depends on it
-//! leaves the process: its columns are written and synced, then its note is.
+//! STATEMENT is a digest of what is proved, so proofs of different statements may share DIR. A round is kept
+//! before anything that depends on it leaves the process: its columns are written and synced, then its note
+//! is.
 //!
-//! **No random value gets into two transcripts.** A proof draws its random values from a seed in the header. With the reproducible switch it
-//! draws them from the caller's generator, and each round's note has a digest of its blinds. The columns that were committed to come from the
-//! checkpoint. So a second run makes the same proof, and a second run from a copy makes the same proof too. Another key, transcript, generator
-//! or setting of the switch is refused; another statement has another folder. When a proof has come out, the checkpoint's number is entered in
-//! `used`, and its folder is removed. A copy that is put back is refused. If a crash comes in between, `DIR/STATEMENT/finished` says that the
-//! proof is out, and the next run removes the rest.
+//! **No random value gets into two transcripts.** A proof draws its random values from a seed in the header.
+//! With the reproducible switch it draws them from the caller's generator, and each round's note has a digest
+//! of its blinds. The columns that were committed to come from the checkpoint. So a second run makes the same
+//! proof, and a second run from a copy makes the same proof too. Another key, transcript, generator or
+//! setting of the switch is refused; another statement has another folder. When a proof has come out, the
+//! checkpoint's number is entered in `used`, and its folder is removed. A copy that is put back is refused.
+//! If a crash comes in between, `DIR/STATEMENT/finished` says that the proof is out, and the next run removes
+//! the rest.
 //!
 //! Memory: the notes of the earlier run.
 
@@ -44,7 +48,8 @@ pub const CHECKPOINT_VARIABLE: &str = "SPILLPROOF_CHECKPOINT";
 const LOG: &str = "log";
 /// More than a log has: some hundred bytes a column.
 const LOG_BYTES_MAX: u64 = 1 << 28;
-/// The name of an empty file beside the log of a checkpoint of which a proof has come out, until its files are gone.
+/// The name of an empty file beside the log of a checkpoint of which a proof has come out, until its files
+/// are gone.
 const FINISHED: &str = "finished";
 /// The name of the list of used checkpoints.
 const USED: &str = "used";
@@ -98,11 +103,13 @@ impl Checkpoints {
         Self { dir: dir.into(), key }
     }
 
-    /// Checkpoints in `dir`, with the key in `key_file`; what is `None` is taken from [`CHECKPOINT_VARIABLE`], and
-    /// [`CHECKPOINT_KEY_FILE_VARIABLE`] or [`CHECKPOINT_KEY_VARIABLE`]. Without a folder there are none.
+    /// Checkpoints in `dir`, with the key in `key_file`; what is `None` is taken from
+    /// [`CHECKPOINT_VARIABLE`], and [`CHECKPOINT_KEY_FILE_VARIABLE`] or [`CHECKPOINT_KEY_VARIABLE`]. Without
+    /// a folder there are none.
     ///
     /// # Errors
-    /// [`Invalid::Setting`] for a folder without a key, or a key without a folder; for two keys; for a key file in the folder.
+    /// [`Invalid::Setting`] for a folder without a key, or a key without a folder; for two keys; for a key
+    /// file in the folder.
     pub fn configured(dir: Option<&Path>, key_file: Option<&Path>) -> Result<Option<Self>> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let or_variable = |given: Option<&Path>, name| match given {
@@ -157,8 +164,8 @@ impl Checkpoints {
         &self.dir
     }
 
-    /// The checkpoint of this statement: that of an earlier run, or a new one, whose seed follows from the system's entropy and the
-    /// caller's.
+    /// The checkpoint of this statement: that of an earlier run, or a new one, whose seed follows from the
+    /// system's entropy and the caller's.
     ///
     /// # Errors
     /// [`error::Checkpoint`]; [`Error::File`](crate::Error::File) for a folder that cannot be used.
@@ -252,8 +259,8 @@ impl Checkpoint {
         self.log.append(text)
     }
 
-    /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns, they are on the disk. The key belongs
-    /// in the round's note.
+    /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns,
+    /// they are on the disk. The key belongs in the round's note.
     ///
     /// # Errors
     /// The storage's, and those of reading the columns.
@@ -275,10 +282,12 @@ impl Checkpoint {
         Ok(round_key)
     }
 
-    /// The `count` columns of `len` elements each that a round of an earlier run has kept. They are read where they are.
+    /// The `count` columns of `len` elements each that a round of an earlier run has kept. They are read
+    /// where they are.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) for a file that is missing, [`Error::Damaged`](crate::Error::Damaged) for one of another length.
+    /// [`Error::File`](crate::Error::File) for a file that is missing,
+    /// [`Error::Damaged`](crate::Error::Damaged) for one of another length.
     pub fn kept<E: Element>(
         &self,
         workspace: &Workspace,

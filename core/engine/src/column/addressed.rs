@@ -1,13 +1,17 @@
-//! Arrays of cells that are assigned in any order, and whose addresses are given out: the advice of a circuit.
+//! Arrays of cells that are assigned in any order, and whose addresses are given out: the advice of a
+//! circuit.
 //!
-//! The address of a cell is the same for the life of its [`Addressed`], and any thread can read the value there at any time. Blocks in use
-//! are in memory, under the cache of [`super::cells`], in a [`Region`] of addresses. A block that leaves memory is a frame with a digest.
-//! A thread that touches such a block waits until it is read back and checked ([`Pager`]). If the disk fails then, or returns other bytes,
-//! there is no call that could return an error: the process prints the error and aborts. (All other calls return errors.)
+//! The address of a cell is the same for the life of its [`Addressed`], and any thread can read the value
+//! there at any time. Blocks in use are in memory, under the cache of [`super::cells`], in a [`Region`] of
+//! addresses. A block that leaves memory is a frame with a digest. A thread that touches such a block waits
+//! until it is read back and checked ([`Pager`]). If the disk fails then, or returns other bytes, there is no
+//! call that could return an error: the process prints the error and aborts. (All other calls return errors.)
 //!
-//! Where the kernel does not let a program fill its own pages, the cells are in mapped files instead ([`Mapped`]), whose bytes have no digests.
+//! Where the kernel does not let a program fill its own pages, the cells are in mapped files instead
+//! ([`Mapped`]), whose bytes have no digests.
 //!
-//! Shapes: `block_bytes / size_of::<T>()` cells in a block; no cell is in two. Memory: as [`super::Cells`], and a block of zeros.
+//! Shapes: `block_bytes / size_of::<T>()` cells in a block; no cell is in two. Memory: as [`super::Cells`],
+//! and a block of zeros.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -107,8 +111,8 @@ impl InPlace {
 impl Memory for InPlace {
     fn bytes(&self, _: usize, block: (usize, usize)) -> &[u8] {
         let start = self.region.start().as_ptr().wrapping_add(self.offset(block));
-        // SAFETY: a block of the region that is in the cache, which only this value takes out; the cache asks for no block that is written
-        // without asking, and `Addressed` writes no other.
+        // SAFETY: a block of the region that is in the cache, which only this value takes out; the cache asks
+        // for no block that is written without asking, and `Addressed` writes no other.
         unsafe { std::slice::from_raw_parts(start, self.block_bytes) }
     }
 
@@ -220,15 +224,16 @@ fn abort(name: &str, error: &Error) -> ! {
 }
 
 impl<T: Cell> Addressed<T> {
-    /// The share of memory for arrays of `len` cells that are written side by side while circuits are synthesised, and only then read, one
-    /// after the other: all of them, if columns that are read once may take as much ([`Placement::Passing`](super::Placement::Passing)). Else
-    /// a quarter of what the budget has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
+    /// The share of memory for arrays of `len` cells that are written side by side while circuits are
+    /// synthesised, and only then read, one after the other: all of them, if columns that are read once may
+    /// take as much ([`Placement::Passing`](super::Placement::Passing)). Else a quarter of what the budget
+    /// has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
     pub fn writing_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
         Self::share_bytes_of(workspace, (arrays, len), 4)
     }
 
-    /// The share for such arrays when they are read: all of them, if they have that for being written; else a sixteenth of what the budget has
-    /// left, and at most 2 MiB an array.
+    /// The share for such arrays when they are read: all of them, if they have that for being written; else a
+    /// sixteenth of what the budget has left, and at most 2 MiB an array.
     pub fn reading_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
         Self::share_bytes_of(workspace, (arrays, len), 16)
     }
@@ -242,11 +247,12 @@ impl<T: Cell> Addressed<T> {
         }
     }
 
-    /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on disk yet.
+    /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on
+    /// disk yet.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`] for a share that is too small, [`Error::OverBudget`], [`Error::File`], [`Error::Memory`],
-    /// [`Error::Threads`].
+    /// [`Error::BudgetTooSmall`] for a share that is too small, [`Error::OverBudget`], [`Error::File`],
+    /// [`Error::Memory`], [`Error::Threads`].
     pub fn zeroed(
         workspace: &Workspace,
         what: &str,
@@ -308,11 +314,12 @@ impl<T: Cell> Addressed<T> {
         !matches!(self.place, Place::Mapped { .. })
     }
 
-    /// Writes a cell; gives its address, valid as long as `self` lives. No thread may read there while the same cell is written.
+    /// Writes a cell; gives its address, valid as long as `self` lives. No thread may read there while the
+    /// same cell is written.
     ///
     /// # Errors
-    /// [`Invalid::Index`] for an array, [`Invalid::OutOfRange`] for a cell that there is not; [`Error::Io`], also
-    /// from an earlier write; [`Error::Damaged`], where a block that is partly written comes back.
+    /// [`Invalid::Index`] for an array, [`Invalid::OutOfRange`] for a cell that there is not; [`Error::Io`],
+    /// also from an earlier write; [`Error::Damaged`], where a block that is partly written comes back.
     #[inline]
     pub fn set(&mut self, array: usize, index: u64, value: T) -> Result<*const T> {
         match &mut self.place {
@@ -323,8 +330,8 @@ impl<T: Cell> Addressed<T> {
                     }
                     _ => paged.warm(array, index)?,
                 };
-                // SAFETY: a cell of the block of its array that was written last, which stays in memory until another one is. `&mut self`
-                // keeps other writers out.
+                // SAFETY: a cell of the block of its array that was written last, which stays in memory until
+                // another one is. `&mut self` keeps other writers out.
                 unsafe { cell.write(value) };
                 Ok(cell)
             }
@@ -333,8 +340,8 @@ impl<T: Cell> Addressed<T> {
         }
     }
 
-    /// Hands all cells of `range` of an array to `each`, in order, a stretch at a time with the index of its first. What is on disk is read
-    /// ahead, and does not enter the cache.
+    /// Hands all cells of `range` of an array to `each`, in order, a stretch at a time with the index of its
+    /// first. What is on disk is read ahead, and does not enter the cache.
     ///
     /// # Errors
     /// As [`Self::set`]; the first error of `each`.
@@ -364,8 +371,8 @@ impl<T: Cell> Addressed<T> {
         }
     }
 
-    /// Gives back all of the share but `share_bytes`, or what reading takes, once no cell is written any more; no effect if it is that small
-    /// already.
+    /// Gives back all of the share but `share_bytes`, or what reading takes, once no cell is written any
+    /// more; no effect if it is that small already.
     ///
     /// # Errors
     /// [`Error::Io`], also from an earlier write.
@@ -386,8 +393,8 @@ impl<T: Cell> Addressed<T> {
         }
     }
 
-    /// In a dry run: all cells are written once, side by side, and read when [`Self::keep_for_reading`] has left `reading_bytes`. No effect in a
-    /// real run.
+    /// In a dry run: all cells are written once, side by side, and read when [`Self::keep_for_reading`] has
+    /// left `reading_bytes`. No effect in a real run.
     pub fn assume_written(&mut self, reading_bytes: u64) {
         match &mut self.place {
             Place::Dry { layout, cells } => cells.assume_written(layout),
@@ -477,7 +484,8 @@ fn zero<T: Cell>() -> T {
 /// The cell of bytes that were a cell's.
 fn from_bytes<T: Cell>(bytes: &[u8]) -> T {
     debug_assert_eq!(bytes.len(), size_of::<T>());
-    // SAFETY: as many bytes as a cell has, which were written as one or are zeros; `Cell` says that they are a value.
+    // SAFETY: as many bytes as a cell has, which were written as one or are zeros; `Cell` says that they are
+    // a value.
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 

@@ -1,13 +1,15 @@
-//! A proving key or a witness as a container: bytes that say what it is, and groups of polynomials of equal length.
+//! A proving key or a witness as a container: bytes that say what it is, and groups of polynomials of equal
+//! length.
 //!
 //! ```text
 //!   "key", ..  bytes, in the proof system's own form
 //!   a label    scalars: the group's polynomials one after the other, each from the start of a frame
 //! ```
 //!
-//! A group is one section, since a container has 64 at most and a key may have hundreds of polynomials: polynomial `i` of
-//! `n` scalars starts at element `i * stride`, where the stride is `n` in whole frames. Opening copies nothing: what comes
-//! out are columns of the file. Memory: that of the container; a writer's buffers, and a chunk.
+//! A group is one section, since a container has 64 at most and a key may have hundreds of polynomials:
+//! polynomial `i` of `n` scalars starts at element `i * stride`, where the stride is `n` in whole frames.
+//! Opening copies nothing: what comes out are columns of the file. Memory: that of the container; a writer's
+//! buffers, and a chunk.
 
 use std::path::Path;
 
@@ -64,7 +66,8 @@ fn stride(rows: u64) -> u64 {
 }
 
 impl BundleWriter {
-    /// Starts a proving key over BN254 that will be `path`: `key_bytes` bytes, and polynomials of `rows` scalars.
+    /// Starts a proving key over BN254 that will be `path`: `key_bytes` bytes, and polynomials of `rows`
+    /// scalars.
     ///
     /// # Errors
     /// As [`Self::of_kind`].
@@ -82,10 +85,12 @@ impl BundleWriter {
         Self::of_kind(workspace, path, Kind::ProvingKeyBundle, &[key], rows, groups)
     }
 
-    /// Starts a bundle over BN254 that will be `path`, with these sections of bytes, and polynomials of `rows` scalars.
+    /// Starts a bundle over BN254 that will be `path`, with these sections of bytes, and polynomials of
+    /// `rows` scalars.
     ///
     /// # Errors
-    /// [`Error::Format`] for a bad label or more than a container can hold; [`Error::Io`], [`Error::OverBudget`].
+    /// [`Error::Format`] for a bad label or more than a container can hold; [`Error::Io`],
+    /// [`Error::OverBudget`].
     pub fn of_kind(
         workspace: &Workspace,
         path: &Path,
@@ -163,8 +168,8 @@ impl BundleWriter {
     /// Writes all polynomials of a group, in order. Shorter ones are padded with zeros.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a group that was not announced, another number of polynomials, or one that is too long;
-    /// [`Error::Io`], [`Error::OverBudget`], [`Error::Damaged`].
+    /// [`Error::Invalid`] for a group that was not announced, another number of polynomials, or one that is
+    /// too long; [`Error::Io`], [`Error::OverBudget`], [`Error::Damaged`].
     pub fn write<E: Element>(
         &self,
         label: &str,

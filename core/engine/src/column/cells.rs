@@ -1,13 +1,16 @@
-//! Arrays of cells that are assigned in any order and have no addresses: copies, fixed cells and selectors of a circuit.
+//! Arrays of cells that are assigned in any order and have no addresses: copies, fixed cells and selectors of
+//! a circuit.
 //!
-//! A [`Cells`] reads as zeros until it is written. Blocks in use are in memory ([`cache`]). A block that leaves memory is a frame of a scratch
-//! file: its digest is taken then, stays in memory, and is compared when the block comes back. So a disk that returns other bytes is an
-//! error ([`crate::Error::Damaged`]), and a full one is an error as well.
+//! A [`Cells`] reads as zeros until it is written. Blocks in use are in memory ([`cache`]). A block that
+//! leaves memory is a frame of a scratch file: its digest is taken then, stays in memory, and is compared
+//! when the block comes back. So a disk that returns other bytes is an error ([`crate::Error::Damaged`]), and
+//! a full one is an error as well.
 //!
-//! Shapes: cell i of an array is at byte `(i + shift) * E::BYTES` of its file, where the shift of array a of A is a/A of a block: so arrays
-//! that are written side by side do not all need a new block in the same row. No cell is in two blocks. Memory: the share, which is leased
-//! whole: the cache, two buffers for transfers and one of values, of an eighth of the share each and 1 MiB at most; besides, 36 bytes for each
-//! block of 4 to 256 KiB.
+//! Shapes: cell i of an array is at byte `(i + shift) * E::BYTES` of its file, where the shift of array a of
+//! A is a/A of a block: so arrays that are written side by side do not all need a new block in the same row.
+//! No cell is in two blocks. Memory: the share, which is leased whole: the cache, two buffers for transfers
+//! and one of values, of an eighth of the share each and 1 MiB at most; besides, 36 bytes for each block of 4
+//! to 256 KiB.
 
 pub(super) mod cache;
 
@@ -84,17 +87,18 @@ pub(super) struct DryCells {
 }
 
 impl<E: Element> Cells<E> {
-    /// The share of memory that is right where nothing else is known: a sixteenth of what the budget has left, at least what
-    /// [`Self::zeroed`] asks for, and at most 2 MiB an array.
+    /// The share of memory that is right where nothing else is known: a sixteenth of what the budget has
+    /// left, at least what [`Self::zeroed`] asks for, and at most 2 MiB an array.
     pub fn default_share_bytes(workspace: &Workspace, arrays: usize) -> u64 {
         share_bytes_within(workspace.budget.available_bytes() / 16, arrays)
     }
 
-    /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on disk yet.
+    /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on
+    /// disk yet.
     ///
     /// # Errors
-    /// [`crate::Error::BudgetTooSmall`] for a share that is too small, [`crate::Error::OverBudget`], [`crate::Error::File`],
-    /// [`crate::Error::Memory`].
+    /// [`crate::Error::BudgetTooSmall`] for a share that is too small, [`crate::Error::OverBudget`],
+    /// [`crate::Error::File`], [`crate::Error::Memory`].
     pub fn zeroed(
         workspace: &Workspace,
         what: &str,
@@ -134,8 +138,8 @@ impl<E: Element> Cells<E> {
     /// The value of a cell.
     ///
     /// # Errors
-    /// [`Invalid::Index`] for an array, [`Invalid::OutOfRange`] for a cell that there is not; [`crate::Error::Damaged`],
-    /// [`crate::Error::Io`], also from an earlier write.
+    /// [`Invalid::Index`] for an array, [`Invalid::OutOfRange`] for a cell that there is not;
+    /// [`crate::Error::Damaged`], [`crate::Error::Io`], also from an earlier write.
     #[inline]
     pub fn get(&mut self, array: usize, index: u64) -> Result<E> {
         let (block, offset) = self.layout.find(array, index)?;
@@ -173,8 +177,8 @@ impl<E: Element> Cells<E> {
         Ok(())
     }
 
-    /// Hands all cells of `range` of an array to `each`, in order, a stretch at a time with the index of its first. What is on disk is read
-    /// ahead, and does not enter the cache.
+    /// Hands all cells of `range` of an array to `each`, in order, a stretch at a time with the index of its
+    /// first. What is on disk is read ahead, and does not enter the cache.
     ///
     /// # Errors
     /// As [`Self::get`]; the first error of `each`.
@@ -226,7 +230,8 @@ impl<E: Element> Cells<E> {
         }
     }
 
-    /// Gives back all of the share but `share_bytes`, once most of the work is done; no effect if it is that small already.
+    /// Gives back all of the share but `share_bytes`, once most of the work is done; no effect if it is that
+    /// small already.
     ///
     /// # Errors
     /// [`crate::Error::Io`].
@@ -263,8 +268,8 @@ impl<E: Element> Cells<E> {
         self.layout.cut.block_bytes as u64
     }
 
-    /// In a dry run: all cells of all arrays are written once, side by side. Which bytes a real run moves depends on which cells a circuit
-    /// assigns, and in which order. No effect in a real run.
+    /// In a dry run: all cells of all arrays are written once, side by side. Which bytes a real run moves
+    /// depends on which cells a circuit assigns, and in which order. No effect in a real run.
     pub fn assume_written(&mut self) {
         if let Place::Dry(dry) = &mut self.place {
             dry.assume_written(&self.layout);
@@ -416,7 +421,8 @@ impl Layout {
         (self.cut.shrink_to(share_bytes, self.arrays)).then_some(self.cut.slots)
     }
 
-    /// Of an array, the blocks that are on disk only once all arrays were written side by side: blocks leave in the order in which they came.
+    /// Of an array, the blocks that are on disk only once all arrays were written side by side: blocks leave
+    /// in the order in which they came.
     fn stored_blocks(&self, array: usize) -> u64 {
         let blocks: u64 = (0..self.arrays).map(|array| self.blocks(array)).sum();
         let stored = blocks.saturating_sub(self.cut.slots as u64);

@@ -1,8 +1,8 @@
 //! Columns that outlive the process: one file, one header, one or more columns, one root that names the file.
 //!
-//! A container is written beside its final name, digests and header last, synced, then renamed: a file that opens was
-//! written whole. Opening reads the header and the digest table (32 bytes a frame) and checks the root over both; each
-//! frame is checked when it is read.
+//! A container is written beside its final name, digests and header last, synced, then renamed: a file that
+//! opens was written whole. Opening reads the header and the digest table (32 bytes a frame) and checks the
+//! root over both; each frame is checked when it is read.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -47,8 +47,8 @@ impl Container {
     /// Opens `path`, and checks its header, its length and its root. No frame is read.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a file that is no container, is of a later version, or is damaged;
-    /// [`Error::OverBudget`] for 32 bytes a frame.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is no container, is of a later version, or is
+    /// damaged; [`Error::OverBudget`] for 32 bytes a frame.
     pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
         let format = |source| Error::Format {
             file: path.to_path_buf(),
@@ -151,8 +151,8 @@ impl Container {
         self.workspace.run(|| self.check_frames(progress))
     }
 
-    /// The digest of the content: the same for any two files with the same elements, whereas the root names one file. Reads and checks every
-    /// frame, as [`Self::verify`].
+    /// The digest of the content: the same for any two files with the same elements, whereas the root names
+    /// one file. Reads and checks every frame, as [`Self::verify`].
     ///
     /// # Errors
     /// As [`Self::verify`]; of a budget without room for a chunk.
@@ -289,8 +289,8 @@ impl ContainerWriter {
     /// Writes digests and header, syncs, and gives the file its name. The root it returns names the content.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a frame was never written; [`Error::Io`], after which no file of that name was made or
-    /// changed.
+    /// [`Error::Invalid`] if a frame was never written; [`Error::Io`], after which no file of that name was
+    /// made or changed.
     pub fn publish(mut self) -> Result<[u8; 32]> {
         let frames = self.header.frames() as usize;
         let table_offset = self.header.geometry().digest_table_offset();

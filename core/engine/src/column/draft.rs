@@ -14,7 +14,8 @@ use crate::budget::{Buffer, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::error::Invalid;
 
-/// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
+/// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told
+/// otherwise.
 const WRITES_BEHIND: usize = 2;
 
 /// The frames of a draft in a dry run: leases are those of a real one.
@@ -94,7 +95,8 @@ impl Behind {
         }
     }
 
-    /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest transfer's.
+    /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest
+    /// transfer's.
     fn buffer(&mut self, workspace: &Workspace, bytes: usize) -> Result<Buffer> {
         if self.flying.len() >= self.transfers
             && let Some(oldest) = self.flying.pop_front()
@@ -136,8 +138,8 @@ pub struct Draft<E> {
     len: u64,
     workspace: Workspace,
     behind: Behind,
-    /// Whether other threads write to the column meanwhile: then no wait of this one may take up their work, which could wait for what this
-    /// one holds.
+    /// Whether other threads write to the column meanwhile: then no wait of this one may take up their work,
+    /// which could wait for what this one holds.
     is_shared: bool,
     element: PhantomData<fn() -> E>,
 }
@@ -175,12 +177,12 @@ impl<E: Element> SharedDraft<E> {
 }
 
 impl<E: Element> Draft<E> {
-    /// A nameless column of `len` elements with frames of [`super::SCRATCH_FRAME_BYTES`], or, for elements that do not fill them, half as
-    /// long again.
+    /// A nameless column of `len` elements with frames of [`super::SCRATCH_FRAME_BYTES`], or, for elements
+    /// that do not fill them, half as long again.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`] for its bytes in memory, or for digests that its frames have no room for; [`crate::Error::Io`] where no
-    /// file can be made.
+    /// [`crate::Error::OverBudget`] for its bytes in memory, or for digests that its frames have no room for;
+    /// [`crate::Error::Io`] where no file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
         Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
@@ -258,7 +260,8 @@ impl<E: Element> Draft<E> {
         }
     }
 
-    /// As elements of another type of the same size. Where the frames' digests go stays as it is: see `tag.rs`.
+    /// As elements of another type of the same size. Where the frames' digests go stays as it is: see
+    /// `tag.rs`.
     ///
     /// # Errors
     /// [`Invalid::ElementBytes`] if the sizes differ.
@@ -309,17 +312,18 @@ impl<E: Element> Draft<E> {
         self.len == 0
     }
 
-    /// Elements in a frame. Pieces of a region start at multiples of it and end at one, or at the column's end.
+    /// Elements in a frame. Pieces of a region start at multiples of it and end at one, or at the column's
+    /// end.
     pub fn frame_elements(&self) -> u64 {
         (self.frames.frame_bytes() / E::BYTES) as u64
     }
 
-    /// Writes `region` from the start of `values`; returns when the bytes are on their way. At most two regions are
-    /// behind, and as many buffers of the largest region leased until [`Self::finish`].
+    /// Writes `region` from the start of `values`; returns when the bytes are on their way. At most two
+    /// regions are behind, and as many buffers of the largest region leased until [`Self::finish`].
     ///
     /// # Errors
-    /// [`Invalid::Region`] for a region that leaves the column, [`Invalid::InsideFrame`], [`Invalid::TooShort`];
-    /// [`crate::Error::OverBudget`]; [`crate::Error::Io`], also from an earlier write.
+    /// [`Invalid::Region`] for a region that leaves the column, [`Invalid::InsideFrame`],
+    /// [`Invalid::TooShort`]; [`crate::Error::OverBudget`]; [`crate::Error::Io`], also from an earlier write.
     pub fn write(&mut self, region: Region, values: &[E]) -> Result<()> {
         region.check(self.len)?;
         if (values.len() as u64) < region.len() {
@@ -416,8 +420,8 @@ impl<E: Element> Draft<E> {
     }
 }
 
-/// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; the rest of a piece's
-/// last frame is zero.
+/// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; the rest
+/// of a piece's last frame is zero.
 fn encode_pieces<E: Element>(
     workspace: &Workspace,
     mut values: &[E],
@@ -464,8 +468,8 @@ impl<E: Element> Writer<E> {
         Self::in_chunks(draft, chunk)
     }
 
-    /// Fills `draft` from its start, through buffers of `chunk` elements, rounded up to whole frames; at most three are
-    /// leased.
+    /// Fills `draft` from its start, through buffers of `chunk` elements, rounded up to whole frames; at most
+    /// three are leased.
     pub fn in_chunks(draft: Draft<E>, chunk: u64) -> Self {
         let frames = chunk.min(draft.len).div_ceil(draft.frame_elements()).max(1);
         let buffer_elements = (frames * draft.frame_elements()) as usize;
@@ -489,7 +493,8 @@ impl<E: Element> Writer<E> {
     /// Appends `values`. In a dry run there are none.
     ///
     /// # Errors
-    /// [`Invalid::TooLong`] for more values than the column has room for, [`crate::Error::OverBudget`], [`crate::Error::Io`].
+    /// [`Invalid::TooLong`] for more values than the column has room for, [`crate::Error::OverBudget`],
+    /// [`crate::Error::Io`].
     pub fn push(&mut self, mut values: &[E]) -> Result<()> {
         if self.draft.workspace.is_dry() {
             return Ok(());
@@ -615,8 +620,8 @@ impl<E: Element> Writer<E> {
 }
 
 impl<const N: usize> Writer<[u8; N]> {
-    /// Appends elements as bytes: whole frames straight from where they are, if the disk takes them from there, the rest as
-    /// [`Self::push`] does. When it returns, `bytes` are free again.
+    /// Appends elements as bytes: whole frames straight from where they are, if the disk takes them from
+    /// there, the rest as [`Self::push`] does. When it returns, `bytes` are free again.
     ///
     /// # Errors
     /// As [`Self::push`].

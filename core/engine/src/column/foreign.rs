@@ -74,7 +74,8 @@ mod tests {
         value
     }
 
-    /// A column over `len` values behind `before` other bytes of a file, of which the last is refused if it `is_damaged`.
+    /// A column over `len` values behind `before` other bytes of a file, of which the last is refused if it
+    /// `is_damaged`.
     fn column(before: u64, len: u64, [lead, tail]: [u64; 2], is_damaged: bool) -> Column<Value> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("array");

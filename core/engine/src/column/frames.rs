@@ -1,12 +1,14 @@
-//! Frames: the unit of checking. A frame is written once (but for [`Frames::rewritable`]), its digest is kept, and it never comes back unchecked.
+//! Frames: the unit of checking. A frame is written once (but for [`Frames::rewritable`]), its digest is
+//! kept, and it never comes back unchecked.
 //!
-//! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a frame in the
-//! wrong place and a frame of an earlier file are all the same error. Digests of a container, and of elements that fill their bytes, are in
-//! memory: 32 bytes a frame, leased. All other frames carry theirs with them ([`super::tag`]), and take no memory. Scratch files are sealed
-//! instead ([`super::seal`]), unless their session says otherwise: encrypted, and authenticated where others have a digest.
-//! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
-//! not hashed: behind the frames there, a bit for each says that it was written. It can be moved to a file later
-//! ([`Frames::move_to_disk`]), by a task that needs the memory.
+//! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a
+//! frame in the wrong place and a frame of an earlier file are all the same error. Digests of a container,
+//! and of elements that fill their bytes, are in memory: 32 bytes a frame, leased. All other frames carry
+//! theirs with them ([`super::tag`]), and take no memory. Scratch files are sealed instead ([`super::seal`]),
+//! unless their session says otherwise: encrypted, and authenticated where others have a digest. A set of
+//! frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves
+//! memory is not hashed: behind the frames there, a bit for each says that it was written. It can be moved to
+//! a file later ([`Frames::move_to_disk`]), by a task that needs the memory.
 
 mod in_memory;
 mod pending;
@@ -182,9 +184,10 @@ impl Frames {
         ))
     }
 
-    /// `frames` frames of `frame_bytes` of a new scratch file, which may be written more than once, and take room when they are. Their digests
-    /// are in memory: a frame that carried its own would not tell from an earlier one. No other thread takes part: those of the pool may
-    /// all wait for such a frame ([`super::addressed`]).
+    /// `frames` frames of `frame_bytes` of a new scratch file, which may be written more than once, and take
+    /// room when they are. Their digests are in memory: a frame that carried its own would not tell from an
+    /// earlier one. No other thread takes part: those of the pool may all wait for such a frame
+    /// ([`super::addressed`]).
     pub fn rewritable(
         workspace: &Workspace,
         what: &str,
@@ -298,7 +301,8 @@ impl Frames {
         }
     }
 
-    /// Starts reading `runs` into `buffer`, one behind the other from its start; nothing is checked before [`PendingFrames::wait`].
+    /// Starts reading `runs` into `buffer`, one behind the other from its start; nothing is checked before
+    /// [`PendingFrames::wait`].
     pub fn read(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
         let state = match &self.backing {
             Backing::File {
@@ -341,8 +345,9 @@ impl Frames {
         }
     }
 
-    /// Takes the digests of `runs`, which stand in `buffer` one behind the other from its start, and starts writing them. Where the frames
-    /// `are_shared` with other writers, no other thread takes part while they are held.
+    /// Takes the digests of `runs`, which stand in `buffer` one behind the other from its start, and starts
+    /// writing them. Where the frames `are_shared` with other writers, no other thread takes part while they
+    /// are held.
     pub fn write(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>, are_shared: bool) -> PendingFrames {
         let state = match &self.backing {
             Backing::File {
@@ -384,8 +389,9 @@ impl Frames {
         }
     }
 
-    /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false` where that cannot be, and what
-    /// `into` holds is undefined: frames in memory or in another program's file, and memory that transfers do not reach.
+    /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false`
+    /// where that cannot be, and what `into` holds is undefined: frames in memory or in another program's
+    /// file, and memory that transfers do not reach.
     pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
         let Backing::File {
             file,
@@ -402,8 +408,9 @@ impl Frames {
         })
     }
 
-    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as [`Self::read_in_place`], and where digests
-    /// go into the frames, which are not this function's to change. Then nothing is written.
+    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as
+    /// [`Self::read_in_place`], and where digests go into the frames, which are not this function's to
+    /// change. Then nothing is written.
     pub fn write_in_place(&self, first: u64, from: &[u8]) -> Result<bool> {
         let Backing::File {
             file,
@@ -525,7 +532,8 @@ impl Frames {
         self.spread(each, digest)
     }
 
-    /// What `work` makes of each frame of `runs`, which stand in `buffer` one behind the other from its start.
+    /// What `work` makes of each frame of `runs`, which stand in `buffer` one behind the other from its
+    /// start.
     fn each_frame<R: Send>(
         &self,
         buffer: &mut [u8],

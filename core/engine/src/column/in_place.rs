@@ -1,7 +1,9 @@
-//! Columns of plain bytes straight into memory that a caller lends: whole frames, checked where they land. What is not a whole frame there
-//! goes through a buffer of one frame. (The other way is [`Writer::push_in_place`](super::Writer::push_in_place).)
+//! Columns of plain bytes straight into memory that a caller lends: whole frames, checked where they land.
+//! What is not a whole frame there goes through a buffer of one frame. (The other way is
+//! [`Writer::push_in_place`](super::Writer::push_in_place).)
 //!
-//! Memory: that buffer, leased while it is needed. Frames are read while the caller waits; there is no read-ahead beyond the call.
+//! Memory: that buffer, leased while it is needed. Frames are read while the caller waits; there is no
+//! read-ahead beyond the call.
 
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ pub(crate) struct InPlace<const N: usize> {
 }
 
 impl<const N: usize> InPlace<N> {
-    /// If frames of the column can land in memory like `into`: a column in a file, memory aligned to pages, that holds a frame.
+    /// If frames of the column can land in memory like `into`: a column in a file, memory aligned to pages,
+    /// that holds a frame.
     pub fn of(column: &Column<[u8; N]>, into: &[u8]) -> Option<Self> {
         let frame_bytes = column.frames.frame_bytes();
         let fits = into.as_ptr().addr().is_multiple_of(PAGE_BYTES) && into.len() >= frame_bytes;
@@ -28,8 +31,8 @@ impl<const N: usize> InPlace<N> {
         })
     }
 
-    /// Fills `into` with elements `first ..`, zeros behind the last; how many bytes of it were filled before a frame came that cannot land
-    /// in this memory.
+    /// Fills `into` with elements `first ..`, zeros behind the last; how many bytes of it were filled before
+    /// a frame came that cannot land in this memory.
     pub fn read(&mut self, first: u64, into: &mut [u8]) -> Result<usize> {
         let frame_bytes = self.column.frames.frame_bytes();
         let len_bytes = self.column.len * N as u64;

@@ -1,8 +1,9 @@
-//! Columns that outlive the process under a key of the caller's: the frames of scratch columns of equal length, sealed as there
-//! ([`super::seal`]), in one file with nothing before, between or behind them. Who has the key can open them; their number and length have to
-//! be known.
+//! Columns that outlive the process under a key of the caller's: the frames of scratch columns of equal
+//! length, sealed as there ([`super::seal`]), in one file with nothing before, between or behind them. Who
+//! has the key can open them; their number and length have to be known.
 //!
-//! Memory: a tile, and the buffers of a reader and a writer ([`Column::sequential_chunk`] each), while a column is copied.
+//! Memory: a tile, and the buffers of a reader and a writer ([`Column::sequential_chunk`] each), while a
+//! column is copied.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::error::{Error, Invalid};
 use crate::storage::File;
 use spillproof_format::FrameKey;
 
-/// Writes a copy of a column as the `index`-th one of a new file, sealed under `key`, which belongs to that file alone. It is not synced.
+/// Writes a copy of a column as the `index`-th one of a new file, sealed under `key`, which belongs to that
+/// file alone. It is not synced.
 pub(crate) fn keep<E: Element>(
     column: &Column<E>,
     file: &File,
@@ -49,7 +51,8 @@ pub(crate) fn rehearse_keep<E: Element>(column: &Column<E>) -> Result<()> {
     Ok(())
 }
 
-/// The `count` columns of `len` elements in a file that [`keep`] has written. Nothing is read before it is asked for.
+/// The `count` columns of `len` elements in a file that [`keep`] has written. Nothing is read before it is
+/// asked for.
 ///
 /// # Errors
 /// [`Error::Damaged`] for a file of another length.

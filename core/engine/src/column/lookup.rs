@@ -1,12 +1,14 @@
 //! A column whose elements are read in any order, within a share of memory.
 //!
-//! Algorithm: the caller names the elements of a piece of work. The frames of them that are not in memory are read in one transfer
-//! ([`Seeker::seek`]), while threads work on the piece before. Then they take the places of other frames ([`Lookup::land`]), and threads read the
-//! elements side by side ([`Lookup::get`]). Which frames go is decided by Corbato's clock (1968): a frame that was used since the hand passed it
-//! stays once more.
+//! Algorithm: the caller names the elements of a piece of work. The frames of them that are not in memory are
+//! read in one transfer ([`Seeker::seek`]), while threads work on the piece before. Then they take the places
+//! of other frames ([`Lookup::land`]), and threads read the elements side by side ([`Lookup::get`]). Which
+//! frames go is decided by Corbato's clock (1968): a frame that was used since the hand passed it stays once
+//! more.
 //!
-//! Shapes: a slot holds the elements of one frame, decoded. Memory: the share, which is leased whole: slots, with 8 bytes each besides; a buffer for
-//! transfers of at most an eighth of them and 1 MiB; 8 bytes for each frame of the column.
+//! Shapes: a slot holds the elements of one frame, decoded. Memory: the share, which is leased whole: slots,
+//! with 8 bytes each besides; a buffer for transfers of at most an eighth of them and 1 MiB; 8 bytes for each
+//! frame of the column.
 
 use super::frames::{PendingFrames, Run};
 use super::reader::{Column, decode_parts};
@@ -110,7 +112,8 @@ pub struct Sought {
 }
 
 impl<E: Element> Lookup<E> {
-    /// A lookup in `column` with a share of [`Share::within`], and what names its pieces of work. Nothing is read yet.
+    /// A lookup in `column` with a share of [`Share::within`], and what names its pieces of work. Nothing is
+    /// read yet.
     ///
     /// # Errors
     /// [`crate::Error::OverBudget`], [`crate::Error::Memory`].
@@ -208,8 +211,9 @@ impl<E: Element> Lookup<E> {
 }
 
 impl Seeker {
-    /// Begins a piece of work with as many of `indices`, from the first on, as fit in memory at a time (at least one), and starts to read the
-    /// frames that it lacks. The piece before must have landed, and none may land between this piece and its landing.
+    /// Begins a piece of work with as many of `indices`, from the first on, as fit in memory at a time (at
+    /// least one), and starts to read the frames that it lacks. The piece before must have landed, and none
+    /// may land between this piece and its landing.
     pub fn seek<E: Element>(&mut self, lookup: &Lookup<E>, indices: impl Iterator<Item = u64>) -> Sought {
         self.piece += 1;
         let (mut elements, mut needed) = (0, 0);

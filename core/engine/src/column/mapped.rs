@@ -1,15 +1,17 @@
-//! Arrays of cells in mapped scratch files: where cells with addresses are ([`super::Addressed`]) when the kernel does not let a program
-//! fill its own pages.
+//! Arrays of cells in mapped scratch files: where cells with addresses are ([`super::Addressed`]) when the
+//! kernel does not let a program fill its own pages.
 //!
-//! A [`Mapped`] reads as zeros until it is written. The address of a cell is the same for its whole life, so addresses may
-//! be given out and read at any later time; what stays in memory is bounded by the [`Residency`] that the map shares with
-//! the others of its group. `set` on the block that was written last costs one comparison; another block that is in memory
-//! costs a look at its state; one that is not is brought in whole, after the oldest has gone out.
+//! A [`Mapped`] reads as zeros until it is written. The address of a cell is the same for its whole life, so
+//! addresses may be given out and read at any later time; what stays in memory is bounded by the
+//! [`Residency`] that the map shares with the others of its group. `set` on the block that was written last
+//! costs one comparison; another block that is in memory costs a look at its state; one that is not is
+//! brought in whole, after the oldest has gone out.
 //!
-//! Unlike frames, mapped cells have no digests: pages that the kernel reads back on its own cannot be checked before
-//! they are read. Results that leave a map for good go to a [`Column`](super::Column), where they are.
+//! Unlike frames, mapped cells have no digests: pages that the kernel reads back on its own cannot be checked
+//! before they are read. Results that leave a map for good go to a [`Column`](super::Column), where they are.
 //!
-//! Shapes: cell i is at byte `i * size_of::<T>()`; cells may straddle blocks. Memory: that of the [`Residency`].
+//! Shapes: cell i is at byte `i * size_of::<T>()`; cells may straddle blocks. Memory: that of the
+//! [`Residency`].
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -27,7 +29,8 @@ use crate::error::Invalid;
 /// What a [`Mapped`] may hold.
 ///
 /// # Safety
-/// All-zero bytes are a valid value; a value needs no drop, and stays valid when its bytes are copied to a file and back.
+/// All-zero bytes are a valid value; a value needs no drop, and stays valid when its bytes are copied to a
+/// file and back.
 pub unsafe trait Cell: Copy + Send + Sync + 'static {
     /// Whether it has a meaning. Asked of cells that come from a disk without being checked there.
     fn has_meaning(&self) -> bool {
@@ -87,13 +90,15 @@ enum Place {
     Dry(DryMap),
 }
 
-// SAFETY: it owns its cells, as a `Vec<T>` would; addresses that were given out are the business of those who read them.
+// SAFETY: it owns its cells, as a `Vec<T>` would; addresses that were given out are the business of those who
+// read them.
 unsafe impl<T: Cell> Send for Mapped<T> {}
 // SAFETY: shared access only reads cells; which blocks are in memory is kept in atomics and behind a lock.
 unsafe impl<T: Cell> Sync for Mapped<T> {}
 
 impl<T: Cell> Mapped<T> {
-    /// `len` zero cells, with a share of their own ([`Residency::default_share_bytes`], no more than the cells need).
+    /// `len` zero cells, with a share of their own ([`Residency::default_share_bytes`], no more than the
+    /// cells need).
     ///
     /// # Errors
     /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Memory`].
@@ -143,8 +148,8 @@ impl<T: Cell> Mapped<T> {
         self.len == 0
     }
 
-    /// Where cell `index` is: valid, and readable at any time, as long as `self` lives. Nobody may read there while
-    /// [`Self::set`] writes the same cell. Null outside of the array.
+    /// Where cell `index` is: valid, and readable at any time, as long as `self` lives. Nobody may read there
+    /// while [`Self::set`] writes the same cell. Null outside of the array.
     pub fn address(&self, index: u64) -> *const T {
         if index < self.len && !self.start.is_null() {
             self.cell(index)
@@ -162,23 +167,24 @@ impl<T: Cell> Mapped<T> {
         if index.wrapping_sub(self.hot_first) >= self.hot_len {
             self.touch(index, Touch::Read)?;
         }
-        // SAFETY: `touch` (or being hot) says that `index` is inside; cells are valid from birth, as zeros; writes are
-        // through `&mut self` only.
+        // SAFETY: `touch` (or being hot) says that `index` is inside; cells are valid from birth, as zeros;
+        // writes are through `&mut self` only.
         Ok(unsafe { self.cell(index).read() })
     }
 
     /// Writes cell `index`; gives its address (see [`Self::address`]).
     ///
     /// # Errors
-    /// [`Invalid::OutOfRange`] outside of the array; [`crate::Error::File`] (ENOSPC among them), also from an earlier write-out.
+    /// [`Invalid::OutOfRange`] outside of the array; [`crate::Error::File`] (ENOSPC among them), also from an
+    /// earlier write-out.
     #[inline]
     pub fn set(&mut self, index: u64, value: T) -> Result<*const T> {
         if index.wrapping_sub(self.hot_first) >= self.hot_len {
             self.warm(index)?;
         }
         let cell = self.cell(index);
-        // SAFETY: `warm` (or being hot) says that `index` is inside and has its room on disk; `&mut self` keeps other
-        // writers out.
+        // SAFETY: `warm` (or being hot) says that `index` is inside and has its room on disk; `&mut self`
+        // keeps other writers out.
         unsafe { cell.write(value) };
         Ok(cell)
     }
@@ -205,8 +211,8 @@ impl<T: Cell> Mapped<T> {
         Ok(())
     }
 
-    /// Hands all cells of `range` to `each`, in order, a stretch at a time with the index of its first; the next stretch is on its way
-    /// meanwhile, and what was read leaves memory.
+    /// Hands all cells of `range` to `each`, in order, a stretch at a time with the index of its first; the
+    /// next stretch is on its way meanwhile, and what was read leaves memory.
     ///
     /// # Errors
     /// As [`Self::get`]; the first error of `each`.
@@ -245,7 +251,8 @@ impl<T: Cell> Mapped<T> {
                 .map
                 .populate_read(bytes.start..reached.min(blocks.map.len_bytes()))?;
             if past > index {
-                // SAFETY: cells inside the array, valid from birth; no writer, as `each` has no way to `self`.
+                // SAFETY: cells inside the array, valid from birth; no writer, as `each` has no way to
+                // `self`.
                 let cells = unsafe {
                     std::slice::from_raw_parts(self.cell(index).cast_const(), (past - index) as usize)
                 };

@@ -1,16 +1,18 @@
 //! Typed sequences on disk.
 //!
-//! A [`Column`] is a read-only sequence of [`Element`]s in checked frames; a [`Draft`] is one that is being written.
-//! What moves is a [`Region`] (a span, a panel of a matrix, a window that wraps around): a [`Reader`] runs through a
-//! list of regions with read-ahead, a draft takes regions with write-behind, a [`Writer`] is a draft filled from its
-//! start. Files that outlive the process are [`Container`]s of one or more columns.
+//! A [`Column`] is a read-only sequence of [`Element`]s in checked frames; a [`Draft`] is one that is being
+//! written. What moves is a [`Region`] (a span, a panel of a matrix, a window that wraps around): a
+//! [`Reader`] runs through a list of regions with read-ahead, a draft takes regions with write-behind, a
+//! [`Writer`] is a draft filled from its start. Files that outlive the process are [`Container`]s of one or
+//! more columns.
 //!
-//! For access that is random by nature, [`Cells`] are arrays that are read and written in any order, within a share of memory. The cells of
-//! [`Addressed`] have addresses besides (where the kernel refuses that, they are in a [`Mapped`] under a [`Residency`]). A [`MappedColumn`]
-//! is a column as a slice.
+//! For access that is random by nature, [`Cells`] are arrays that are read and written in any order, within a
+//! share of memory. The cells of [`Addressed`] have addresses besides (where the kernel refuses that, they
+//! are in a [`Mapped`] under a [`Residency`]). A [`MappedColumn`] is a column as a slice.
 //!
-//! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made. Nothing grows with the length of a
-//! scratch column of field elements or points; of a container, and of elements that fill their bytes, 32 bytes a frame for digests do.
+//! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made.
+//! Nothing grows with the length of a scratch column of field elements or points; of a container, and of
+//! elements that fill their bytes, 32 bytes a frame for digests do.
 //!
 //! ```
 //! use ark_bn254::Fr;
@@ -43,8 +45,8 @@
 //! # Ok::<(), spillproof_engine::Error>(())
 //! ```
 //!
-//! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`] makes a
-//! system call.
+//! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`]
+//! makes a system call.
 
 mod addressed;
 mod bundle;
@@ -111,8 +113,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Files and a ledger, without an accelerator. It has no threads of its own: it computes wherever it is called from, and its
-    /// callers see to it that not several plan with the same bytes.
+    /// Files and a ledger, without an accelerator. It has no threads of its own: it computes wherever it is
+    /// called from, and its callers see to it that not several plan with the same bytes.
     pub fn new(storage: Storage, budget: Budget) -> Self {
         Self {
             storage,
@@ -125,7 +127,8 @@ impl Workspace {
         }
     }
 
-    /// A ledger without files: stages asked to work here record what they would take, and give columns without values.
+    /// A ledger without files: stages asked to work here record what they would take, and give columns
+    /// without values.
     pub fn dry(budget: Budget) -> Self {
         Self::dry_beside(budget, None)
     }
@@ -164,7 +167,8 @@ impl Workspace {
     /// The steps that follow belong to `phase`; for the record of a dry run.
     ///
     /// # Errors
-    /// Of a dry run: [`crate::Error::OverBudget`], if there is no room for what is held when the phase begins.
+    /// Of a dry run: [`crate::Error::OverBudget`], if there is no room for what is held when the phase
+    /// begins.
     pub fn phase(&self, phase: Phase) -> Result<()> {
         match &self.dry_run {
             Some(dry_run) => dry_run.begin_phase(phase),
@@ -193,8 +197,8 @@ impl Workspace {
         Self { accelerator, ..self }
     }
 
-    /// The same files, ledger and threads, where scratch files are sealed with a new key, or plain. Files that were made before stay as
-    /// they are.
+    /// The same files, ledger and threads, where scratch files are sealed with a new key, or plain. Files
+    /// that were made before stay as they are.
     ///
     /// # Errors
     /// [`crate::Error::Memory`] without a page or entropy for a key.
@@ -224,8 +228,8 @@ impl Workspace {
         Self { budget, ..self }
     }
 
-    /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at
-    /// least `frame_bytes`.
+    /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget
+    /// is small, and at least `frame_bytes`.
     fn sequential_bytes(&self, frame_bytes: usize) -> usize {
         sequential_bytes(self.budget.limit_bytes(), frame_bytes)
     }
@@ -238,8 +242,9 @@ pub struct Step {
     _span: Option<tracing::span::EnteredSpan>,
 }
 
-/// A step begins: `step!(workspace, "lookups")`, with fields as those of a span behind it. A real run opens a tracing span of the target
-/// `spillproof_engine::step` until the value is dropped; a dry run emits no tracing, and begins a step of its record.
+/// A step begins: `step!(workspace, "lookups")`, with fields as those of a span behind it. A real run opens a
+/// tracing span of the target `spillproof_engine::step` until the value is dropped; a dry run emits no
+/// tracing, and begins a step of its record.
 #[macro_export]
 macro_rules! step {
     ($workspace:expr, $name:literal $($fields:tt)*) => {
@@ -272,7 +277,8 @@ pub enum Scratch {
     /// Encrypted and authenticated, with a key that is in memory only.
     #[default]
     Sealed,
-    /// As they are, with digests: what a witness was can be read from the disk, also after the files have gone.
+    /// As they are, with digests: what a witness was can be read from the disk, also after the files have
+    /// gone.
     Plain,
 }
 
@@ -304,11 +310,11 @@ pub enum Placement {
     Disk,
     /// In a leased buffer.
     Memory,
-    /// In a leased buffer if that leaves what later steps of the task need, or, outside of a task, takes at most 1/32 of what the budget has
-    /// left; else in a nameless file.
+    /// In a leased buffer if that leaves what later steps of the task need, or, outside of a task, takes at
+    /// most 1/32 of what the budget has left; else in a nameless file.
     Auto,
-    /// As [`Placement::Auto`], for a column that is read once or twice: others spare more of the disk, so that a task may keep those in memory and
-    /// these not.
+    /// As [`Placement::Auto`], for a column that is read once or twice: others spare more of the disk, so
+    /// that a task may keep those in memory and these not.
     Passing,
 }
 
@@ -324,8 +330,8 @@ impl Placement {
     }
 }
 
-/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements whose
-/// length does not divide it get frames of [`spillproof_format::frame_bytes_for`].
+/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the
+/// disk. Elements whose length does not divide it get frames of [`spillproof_format::frame_bytes_for`].
 pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
 
 /// Bytes that a sequential reader or writer moves at a time, where the budget allows.

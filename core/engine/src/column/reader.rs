@@ -27,7 +27,8 @@ pub(super) fn check_cast<E: Element, T: Element>(what: &'static str) -> Result<(
 /// Elements that one core encodes or decodes at a time.
 pub(super) const JOB_ELEMENTS: usize = 8192;
 
-/// A read-only sequence of `len` elements in checked frames. Cloning shares it; the last clone frees its space.
+/// A read-only sequence of `len` elements in checked frames. Cloning shares it; the last clone frees its
+/// space.
 pub struct Column<E> {
     pub(super) frames: Arc<Frames>,
     pub(super) first_frame: u64,
@@ -89,15 +90,16 @@ impl<E: Element> Column<E> {
         self.frames.offset(self.first_frame + frame) + at * E::BYTES as u64
     }
 
-    /// Whether both are the same elements of the same file or buffer (not: whether they are equal). Clones are.
+    /// Whether both are the same elements of the same file or buffer (not: whether they are equal). Clones
+    /// are.
     pub fn is_same<T>(&self, other: &Column<T>) -> bool {
         Arc::ptr_eq(&self.frames, &other.frames)
             && self.first_frame == other.first_frame
             && self.len == other.len
     }
 
-    /// The number of what it is a prefix of, if it is one: columns of the same number have the same elements, as far as both go, and no other
-    /// column of this process has it, before or after.
+    /// The number of what it is a prefix of, if it is one: columns of the same number have the same elements,
+    /// as far as both go, and no other column of this process has it, before or after.
     pub(crate) fn prefix_of(&self) -> Option<u64> {
         (self.first_frame == 0).then(|| self.frames.id())
     }
@@ -151,7 +153,8 @@ impl<E: Element> Column<E> {
         Ok(Self { len, ..self.clone() })
     }
 
-    /// `len` elements from `start`, which is the start of a frame, as a column of their own; shares the frames.
+    /// `len` elements from `start`, which is the start of a frame, as a column of their own; shares the
+    /// frames.
     ///
     /// # Errors
     /// [`Invalid::Region`] if the column is shorter, [`Invalid::InsideFrame`] if `start` is inside a frame.
@@ -192,8 +195,8 @@ impl<E: Element> Column<E> {
     /// Reads `region` into the start of `out`. One buffer of the region's frames is leased meanwhile.
     ///
     /// # Errors
-    /// [`Invalid::Region`], [`Invalid::TooShort`] for an `out` that is too short, [`crate::Error::OverBudget`],
-    /// [`crate::Error::Io`], [`crate::Error::Damaged`].
+    /// [`Invalid::Region`], [`Invalid::TooShort`] for an `out` that is too short,
+    /// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
     pub fn read(&self, region: Region, out: &mut [E]) -> Result<()> {
         let mut reader = self.reader(std::iter::once(region), 1)?;
         reader.next_into(out)?;
@@ -240,7 +243,8 @@ impl<E: Element> Column<E> {
         self.reader(ascending(self.len, chunk), 2)
     }
 
-    /// A reader of the whole column downwards: the same chunks, the last one first, each in its own upward order.
+    /// A reader of the whole column downwards: the same chunks, the last one first, each in its own upward
+    /// order.
     ///
     /// # Errors
     /// As [`Self::reader`].
@@ -355,7 +359,8 @@ impl<E: Element> Reader<E> {
         Ok(Some(flight.region))
     }
 
-    /// Waits for what is on its way, whatever becomes of it: when this returns, the reader's leases are given back.
+    /// Waits for what is on its way, whatever becomes of it: when this returns, the reader's leases are given
+    /// back.
     pub fn abandon(self) {
         for flight in self.flying {
             let _dropped = flight.pending.wait();
@@ -409,8 +414,8 @@ pub(super) fn decode_parts<'a, E: Element>(
     })
 }
 
-/// Runs jobs over `elements` elements in all, on all cores if there is more than one, as many at a time as make
-/// [`JOB_ELEMENTS`].
+/// Runs jobs over `elements` elements in all, on all cores if there is more than one, as many at a time as
+/// make [`JOB_ELEMENTS`].
 pub(super) fn run_jobs<J: Send>(
     workspace: &Workspace,
     jobs: Vec<J>,

@@ -1,7 +1,7 @@
 //! Which elements of a column one transfer moves.
 //!
-//! A region is a list of pieces, each a run of neighbouring elements; a span has one piece, a panel of a row-major
-//! matrix one for each row, a window that passes the end of the column two.
+//! A region is a list of pieces, each a run of neighbouring elements; a span has one piece, a panel of a
+//! row-major matrix one for each row, a window that passes the end of the column two.
 
 use crate::Result;
 use crate::error::Invalid;
@@ -16,8 +16,9 @@ pub enum Region {
         /// Number of elements.
         len: u64,
     },
-    /// Columns `first_column .. first_column + columns` of rows `first_row .. first_row + rows` of the column seen as a
-    /// row-major matrix with `row_len` elements a row. In memory: row-major, `columns` elements a row.
+    /// Columns `first_column .. first_column + columns` of rows `first_row .. first_row + rows` of the column
+    /// seen as a row-major matrix with `row_len` elements a row. In memory: row-major, `columns` elements a
+    /// row.
     Panel {
         /// Elements in a row of the matrix.
         row_len: u64,
@@ -30,7 +31,8 @@ pub enum Region {
         /// Number of columns.
         columns: u64,
     },
-    /// `len` elements from `start` on, going on at element 0 after element `modulus - 1` (a rotation's window).
+    /// `len` elements from `start` on, going on at element 0 after element `modulus - 1` (a rotation's
+    /// window).
     Wrapped {
         /// First element, below `modulus`.
         start: u64,
@@ -138,7 +140,8 @@ pub fn ascending(len: u64, chunk: u64) -> impl Iterator<Item = Region> + Clone +
     (0..len.div_ceil(chunk)).map(move |i| span(i, chunk, len))
 }
 
-/// The same spans, the last one first: for Horner's rule and division, which run from the highest coefficient down.
+/// The same spans, the last one first: for Horner's rule and division, which run from the highest coefficient
+/// down.
 pub fn descending(len: u64, chunk: u64) -> impl Iterator<Item = Region> + Clone + Send {
     let chunk = chunk.max(1);
     (0..len.div_ceil(chunk)).rev().map(move |i| span(i, chunk, len))

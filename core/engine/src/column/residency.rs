@@ -1,7 +1,8 @@
 //! What stays in memory of the maps of a group: one share of bytes for all of them.
 //!
-//! Maps are cut into blocks of one size, a quarter of a map's part of the share (4 KiB to 256 KiB), so that maps that are
-//! written in lockstep never push out each other's current blocks. Blocks in memory stand in two queues:
+//! Maps are cut into blocks of one size, a quarter of a map's part of the share (4 KiB to 256 KiB), so that
+//! maps that are written in lockstep never push out each other's current blocks. Blocks in memory stand in
+//! two queues:
 //!
 //! ```text
 //!   touched -> hot (half of the share) -> cooling: its write-out has begun -> out: written, unmapped, out of the page cache
@@ -9,9 +10,10 @@
 //!               +---- touched meanwhile ------+        (second chance, as the CLOCK algorithm gives it: Corbato 1968)
 //! ```
 //!
-//! The clock is locked when a block comes in, never on the way of an access to one that is in. Pages that come back behind
-//! its back (through addresses that were given out) are dropped by a hand that sweeps over all maps, a few runs for every
-//! few blocks that go. Dropping is a matter of memory only: content is the file's, at every moment.
+//! The clock is locked when a block comes in, never on the way of an access to one that is in. Pages that
+//! come back behind its back (through addresses that were given out) are dropped by a hand that sweeps over
+//! all maps, a few runs for every few blocks that go. Dropping is a matter of memory only: content is the
+//! file's, at every moment.
 //!
 //! Memory: the share, leased at once; one byte a block, leased with each map; what the hand has not met yet.
 
@@ -31,7 +33,8 @@ use crate::storage::PagedMap;
 /// Bytes that a walk over a map ([`super::Mapped::read`]) has on the way, where the share allows.
 pub(super) const READ_BYTES: usize = 1 << 20;
 
-/// Blocks that each map has room for if all are used alike: the current one, its successor, and two on their way out.
+/// Blocks that each map has room for if all are used alike: the current one, its successor, and two on their
+/// way out.
 const BLOCKS_PER_MAP: u64 = 4;
 /// What a walk over one map needs: two stretches on the way, and one in work.
 const BLOCKS_TO_READ: u64 = 16;
@@ -58,7 +61,8 @@ const RESERVED: u8 = 8;
 /// Has content on disk.
 const STORED: u8 = 16;
 
-/// A share of memory for the resident pages of a group of [`Mapped`](super::Mapped)s. Clones are the same share.
+/// A share of memory for the resident pages of a group of [`Mapped`](super::Mapped)s. Clones are the same
+/// share.
 #[derive(Clone)]
 pub struct Residency {
     shared: Arc<Shared>,
@@ -121,8 +125,8 @@ struct Entry {
 /// One map and the states of its blocks.
 pub(super) struct Blocks {
     pub map: PagedMap,
-    /// Where its first cell is: maps of a group are shifted against each other, so that those that are written in lockstep
-    /// do not all need a new block in the same row.
+    /// Where its first cell is: maps of a group are shifted against each other, so that those that are
+    /// written in lockstep do not all need a new block in the same row.
     pub skew_bytes: usize,
     slot: usize,
     block_bytes: usize,
@@ -171,8 +175,8 @@ impl Residency {
         })
     }
 
-    /// The share that is right for `maps` maps where nothing else is known: a sixteenth of what the budget has left, at least
-    /// what [`Self::new`] asks for, and at most 2 MiB a map.
+    /// The share that is right for `maps` maps where nothing else is known: a sixteenth of what the budget
+    /// has left, at least what [`Self::new`] asks for, and at most 2 MiB a map.
     pub fn default_share_bytes(workspace: &Workspace, maps: usize) -> u64 {
         let maps = maps.max(1) as u64;
         let least = maps * BLOCKS_PER_MAP * PAGE_BYTES as u64;
@@ -191,8 +195,8 @@ impl Residency {
         self.lease().bytes()
     }
 
-    /// Gives back all of the share but `share_bytes` (sixteen blocks at least), once the maps are only read from now on, one at a
-    /// time; no effect if it is that small already.
+    /// Gives back all of the share but `share_bytes` (sixteen blocks at least), once the maps are only read
+    /// from now on, one at a time; no effect if it is that small already.
     ///
     /// # Errors
     /// [`Error::File`], also from an earlier write-out.
@@ -304,8 +308,8 @@ impl Residency {
     }
 
     /// In a dry run: all cells of all maps are written once, in order, and then read once, in order, when
-    /// [`Self::keep_for_reading`] has left `reading_bytes` of the share. Which bytes a real run moves depends on which cells a
-    /// circuit assigns, and in which order. No effect in a real run.
+    /// [`Self::keep_for_reading`] has left `reading_bytes` of the share. Which bytes a real run moves depends
+    /// on which cells a circuit assigns, and in which order. No effect in a real run.
     pub fn assume_written(&self, reading_bytes: u64) {
         let Some(dry_run) = self.shared.workspace.dry_run() else {
             return;
@@ -317,7 +321,8 @@ impl Residency {
         let mut written_bytes = group.bytes;
         group.read_bytes = 0;
         if group.bytes > resident {
-            // The cells that find no room in memory go out, and two windows of reading push out as much again.
+            // The cells that find no room in memory go out, and two windows of reading push out as much
+            // again.
             let window = ((READ_BYTES as u64).min(kept_bytes / 8) / block_bytes).max(1) * block_bytes;
             group.read_bytes = (group.bytes - resident + 2 * window + block_bytes).min(group.bytes);
             written_bytes += 2 * block_bytes;

@@ -1,8 +1,8 @@
 //! Columns in memory: a list of them, so that they can leave it.
 //!
-//! The [dry run](crate::plan::rehearse) of a task decides which of its columns stay in memory. Some columns outlive their task, as those of a
-//! key do. A later task may need their memory. The columns then move to disk, and handles of callers stay valid
-//! ([`Frames::move_to_disk`]).
+//! The [dry run](crate::plan::rehearse) of a task decides which of its columns stay in memory. Some columns
+//! outlive their task, as those of a key do. A later task may need their memory. The columns then move to
+//! disk, and handles of callers stay valid ([`Frames::move_to_disk`]).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -107,7 +107,8 @@ impl ForeignFile {
         (run_bytes / array.element_bytes.max(1)).clamp(1, array.count.max(1))
     }
 
-    /// Hands the runs of an array to `each` in order, each with the index of its first element; the next ones are on their way meanwhile.
+    /// Hands the runs of an array to `each` in order, each with the index of its first element; the next ones
+    /// are on their way meanwhile.
     pub fn each_run(
         &self,
         array: &Array,

@@ -1,16 +1,20 @@
-//! Sealing: frames of scratch files are encrypted and authenticated, so that what is on a disk tells nothing of a witness, then or later, and
-//! what comes back is what was written.
+//! Sealing: frames of scratch files are encrypted and authenticated, so that what is on a disk tells nothing
+//! of a witness, then or later, and what comes back is what was written.
 //!
-//! A frame is encrypted with AES-256-GCM (NIST SP 800-38D) under a key of its file, which is derived from the session's, and a nonce that no
-//! other frame of the file has. The session's key is in memory only: when the session goes, so does everything that its files held.
+//! A frame is encrypted with AES-256-GCM (NIST SP 800-38D) under a key of its file, which is derived from the
+//! session's, and a nonce that no other frame of the file has. The session's key is in memory only: when the
+//! session goes, so does everything that its files held.
 //!
-//! - **Frames that are written once**, of elements with spare bits: the nonce is the frame's number, and a bit for each frame sees to it that none
-//!   is written twice. The authentication tag takes the last 16 bytes of the frame, whose content moves to the spare bits of the first elements
-//!   ([`super::tag`]) before they are encrypted. So a sealed frame is as long as its elements, and takes no memory.
-//! - **Others**: the nonce is the number of the write, which is kept in memory with the tag: 32 bytes a frame.
+//! - **Frames that are written once**, of elements with spare bits: the nonce is the frame's number, and a
+//!   bit for each frame sees to it that none is written twice. The authentication tag takes the last 16 bytes
+//!   of the frame, whose content moves to the spare bits of the first elements ([`super::tag`]) before they
+//!   are encrypted. So a sealed frame is as long as its elements, and takes no memory.
+//! - **Others**: the nonce is the number of the write, which is kept in memory with the tag: 32 bytes a
+//!   frame.
 //!
-//! A flipped bit, a torn or a lost write, a frame of another place, of another file or (where nonces are kept) of an earlier write does not
-//! authenticate. What a disk still sees: lengths, places, and when they are read and written.
+//! A flipped bit, a torn or a lost write, a frame of another place, of another file or (where nonces are
+//! kept) of an earlier write does not authenticate. What a disk still sees: lengths, places, and when they
+//! are read and written.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};

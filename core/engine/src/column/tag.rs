@@ -1,18 +1,21 @@
 //! Tags: the digest of a frame, in bits that its own elements leave free.
 //!
-//! An element of a field below 2^254 has two zero bits above it, in all of its 32 bytes. A frame of 4096 bytes has 128 such elements, and so
-//! 256 bits of room: a whole digest. There it goes when the frame is written, and from there it comes when the frame is read, before
-//! the bits are cleared. So frames of scratch columns hold no memory, move no bytes besides their own, and a panel of a matrix is
-//! checked as cheaply as a span.
+//! An element of a field below 2^254 has two zero bits above it, in all of its 32 bytes. A frame of 4096
+//! bytes has 128 such elements, and so 256 bits of room: a whole digest. There it goes when the frame is
+//! written, and from there it comes when the frame is read, before the bits are cleared. So frames of scratch
+//! columns hold no memory, move no bytes besides their own, and a panel of a matrix is checked as cheaply as
+//! a span.
 //!
-//! Why this is as good as a digest in memory: the digest is keyed, the key is drawn at random for each file and stays in memory, and a frame
-//! is written once, so there is no earlier frame with a tag that would fit. A flipped bit of an element or of a tag, a torn or a lost
-//! write, a frame of another place or of another file: each has a tag that differs. (The key is the root of all tags. A tree of
-//! digests on disk would need as much in memory, one key or one root, and a read of digests for each row of each panel.)
+//! Why this is as good as a digest in memory: the digest is keyed, the key is drawn at random for each file
+//! and stays in memory, and a frame is written once, so there is no earlier frame with a tag that would fit.
+//! A flipped bit of an element or of a tag, a torn or a lost write, a frame of another place or of another
+//! file: each has a tag that differs. (The key is the root of all tags. A tree of digests on disk would need
+//! as much in memory, one key or one root, and a read of digests for each row of each panel.)
 //!
-//! Places: words of `word_bytes`, little-endian, whose `spare` top bits are zero. The first words of a frame take the digest's bits in
-//! order, `b` in each, b the largest power of two up to `spare` and 8. With w words in a frame, the tag is the first `min(256, w b)`
-//! bits of the digest; at least [`TAG_BITS_MIN`], or the frame has none. Bits that are free and not used are hashed as they are. Memory: none.
+//! Places: words of `word_bytes`, little-endian, whose `spare` top bits are zero. The first words of a frame
+//! take the digest's bits in order, `b` in each, b the largest power of two up to `spare` and 8. With w words
+//! in a frame, the tag is the first `min(256, w b)` bits of the digest; at least [`TAG_BITS_MIN`], or the
+//! frame has none. Bits that are free and not used are hashed as they are. Memory: none.
 //!
 //! | elements | spare bits | bits of a frame's tag |
 //! |---|---|---|
@@ -77,7 +80,8 @@ impl TagPlaces {
         u8::MAX << (8 - self.bits)
     }
 
-    /// Of each word, the place of its highest byte, and where its part of the tag stands in the digest: byte and bit.
+    /// Of each word, the place of its highest byte, and where its part of the tag stands in the digest: byte
+    /// and bit.
     fn parts(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let (word_bytes, bits) = (self.word_bytes, self.bits as usize);
         (0..self.words).map(move |word| {

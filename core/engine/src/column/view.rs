@@ -1,10 +1,10 @@
 //! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
 //!
-//! All frames are checked once, by streaming, and their elements copied to a scratch file, which is mapped: no other process can cut it
-//! off, as it could a file with a name. It is as long as the column and goes with the map. A column in memory
-//! gives its buffer, all of whose frames were written, and stays there until the slice is dropped. What is touched of a map is page
-//! cache, clean, which the kernel takes back when a control group is full;
-//! [`MappedColumn::release`] gives it back at once.
+//! All frames are checked once, by streaming, and their elements copied to a scratch file, which is mapped:
+//! no other process can cut it off, as it could a file with a name. It is as long as the column and goes with
+//! the map. A column in memory gives its buffer, all of whose frames were written, and stays there until the
+//! slice is dropped. What is touched of a map is page cache, clean, which the kernel takes back when a
+//! control group is full; [`MappedColumn::release`] gives it back at once.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
@@ -21,8 +21,9 @@ use crate::storage::{File, FileMap, Segment};
 /// An [`Element`] that lies in memory as its bytes do in a column.
 ///
 /// # Safety
-/// `size_of::<Self>()` is [`Element::BYTES`], the alignment is at most 4096, the bytes that [`Element::encode`] writes are
-/// those of the value in memory (on a little-endian machine), and any bytes are a value.
+/// `size_of::<Self>()` is [`Element::BYTES`], the alignment is at most 4096, the bytes that
+/// [`Element::encode`] writes are those of the value in memory (on a little-endian machine), and any bytes
+/// are a value.
 pub unsafe trait Plain: Element {}
 
 // SAFETY: an array of bytes.
@@ -82,8 +83,8 @@ impl<E: Plain> Column<E> {
     /// The column as a slice. Reads a column on disk once, to check its frames and to copy it.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the copy;
-    /// [`crate::Error::File`] if it cannot be mapped;
+    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the
+    /// copy; [`crate::Error::File`] if it cannot be mapped;
     /// [`Invalid::Unmappable`] where elements do not lie in memory as in the file (a big-endian machine).
     pub fn map(&self) -> Result<MappedColumn<E>> {
         let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
@@ -100,7 +101,8 @@ impl<E: Plain> Column<E> {
         let column_bytes = self.len * E::BYTES as u64;
         let frames = self.len.div_ceil(self.frame_elements());
         let (start, owner) = if let Some(slice) = self.frames.slice(self.first_frame, frames)? {
-            // A column's frames are not written any more, so the buffer stays as it is while the slice is lent.
+            // A column's frames are not written any more, so the buffer stays as it is while the slice is
+            // lent.
             let start = slice.start().wrapping_add(skipped_bytes as usize);
             (start.cast::<E>(), Owner::Memory(slice))
         } else {
@@ -116,7 +118,8 @@ impl<E: Plain> Column<E> {
         Ok(MappedColumn { start, len, owner })
     }
 
-    /// A file of the elements alone. It has no digests, so each piece is read back and compared as soon as it is there.
+    /// A file of the elements alone. It has no digests, so each piece is read back and compared as soon as it
+    /// is there.
     fn copy_without_tags(&self) -> Result<File> {
         let frame_bytes = self.frames.frame_bytes();
         let frames = self.len.div_ceil(self.frame_elements());
@@ -172,8 +175,8 @@ impl<E: Plain> Deref for MappedColumn<E> {
     type Target = [E];
 
     fn deref(&self) -> &[E] {
-        // SAFETY: `len` elements that `owner` keeps in place and no thread writes; `Plain` says that their bytes are values. The
-        // start is a page's, plus whole frames, so it is aligned.
+        // SAFETY: `len` elements that `owner` keeps in place and no thread writes; `Plain` says that their
+        // bytes are values. The start is a page's, plus whole frames, so it is aligned.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }

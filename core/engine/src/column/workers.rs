@@ -1,12 +1,15 @@
 //! Where a workspace computes: on the threads of its session, one stage at a time.
 //!
-//! A stage plans with all that the budget has left, so [`Workspace::run`] lets one caller in after the other. Whoever waits there,
-//! waits for stages only, and a stage waits for no other: a stage asks for no turn (from the pool's threads work runs at once), and what a
-//! thread outside of the pool does meanwhile, such as that of an accelerator, never needs the pool. So:
+//! A stage plans with all that the budget has left, so [`Workspace::run`] lets one caller in after the other.
+//! Whoever waits there, waits for stages only, and a stage waits for no other: a stage asks for no turn (from
+//! the pool's threads work runs at once), and what a thread outside of the pool does meanwhile, such as that
+//! of an accelerator, never needs the pool. So:
 //!
-//! - a caller that is a worker of some other rayon pool takes on no other work of that pool while it waits: that could be the next caller;
-//! - what is hashed or converted on other threads than the pool's goes to threads that do nothing else ([`Workspace::spread`]): the
-//!   pool's may all be waiting for just these threads, and so may those of rayon's global pool.
+//! - a caller that is a worker of some other rayon pool takes on no other work of that pool while it waits:
+//!   that could be the next caller;
+//! - what is hashed or converted on other threads than the pool's goes to threads that do nothing else
+//!   ([`Workspace::spread`]): the pool's may all be waiting for just these threads, and so may those of
+//!   rayon's global pool.
 //!
 //! A workspace without a session computes wherever its callers are.
 
@@ -73,7 +76,8 @@ fn no_threads(error: ThreadPoolBuildError) -> Error {
 /// Work that is called once.
 type Work<'w> = dyn FnMut() + Send + 'w;
 
-/// What `work` gives, when `by` has called it: what changes threads is generic over nothing, and so compiled in this crate.
+/// What `work` gives, when `by` has called it: what changes threads is generic over nothing, and so compiled
+/// in this crate.
 fn called<T: Send>(work: impl FnOnce() -> T + Send, by: impl FnOnce(&mut Work<'_>)) -> T {
     let mut work = Some(work);
     let mut given = None;
@@ -139,8 +143,9 @@ impl Workspace {
         }
     }
 
-    /// Runs a stage on the session's threads when its turn comes: it may plan with all that the budget has left. On one of these threads
-    /// it runs at once. Every public function that computes with columns does this itself.
+    /// Runs a stage on the session's threads when its turn comes: it may plan with all that the budget has
+    /// left. On one of these threads it runs at once. Every public function that computes with columns does
+    /// this itself.
     ///
     /// # Errors
     /// Those of `work`; [`Error::Forked`].
@@ -172,8 +177,8 @@ impl Workspace {
         });
     }
 
-    /// As [`Self::run`], on the caller's thread, for work that cannot leave it: it plans with the budget and writes columns as values
-    /// come.
+    /// As [`Self::run`], on the caller's thread, for work that cannot leave it: it plans with the budget and
+    /// writes columns as values come.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -187,7 +192,8 @@ impl Workspace {
         work()
     }
 
-    /// Waits for the turn. It ends on the ledger before another caller can have it: what is first in the pair is dropped first.
+    /// Waits for the turn. It ends on the ledger before another caller can have it: what is first in the pair
+    /// is dropped first.
     fn begin_turn(&self, account: Option<u64>) -> (Turn<'_>, MutexGuard<'_, ()>) {
         let turn = self.workers.turn();
         (self.budget.begin_turn(account), turn)
@@ -197,7 +203,8 @@ impl Workspace {
         std::ptr::eq(HOLDS_TURN_OF.get(), Arc::as_ptr(&self.workers))
     }
 
-    /// Runs `work`, which waits for no stage, where its parallel parts find threads, whatever those of the pool wait for.
+    /// Runs `work`, which waits for no stage, where its parallel parts find threads, whatever those of the
+    /// pool wait for.
     ///
     /// # Errors
     /// [`Error::Forked`], [`Error::Threads`].
@@ -225,8 +232,8 @@ impl Workspace {
         self.spread(|| values.chunks_mut(piece.max(1)).parallel().for_each(&work))
     }
 
-    /// An account of the budget for a task, when there is room for its minimum beside those of the others. A thread that is inside of a
-    /// task already does not wait: the room could be its own.
+    /// An account of the budget for a task, when there is room for its minimum beside those of the others. A
+    /// thread that is inside of a task already does not wait: the room could be its own.
     ///
     /// # Errors
     /// [`Error::NestedTask`], [`Error::Forked`], [`Error::Threads`].

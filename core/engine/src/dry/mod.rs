@@ -1,8 +1,9 @@
 //! A dry run: what a run would hold, move and compute, recorded instead of done.
 //!
-//! A dry [`Workspace`](crate::column::Workspace) has a ledger and no files. A stage that is asked to work in one cuts its work by the
-//! function that cuts it in a real run, takes the same leases, notes passes, bytes and work here, and gives columns without
-//! values. So whatever is written over stages, keygen and the rounds of a proof, is planned by running it.
+//! A dry [`Workspace`](crate::column::Workspace) has a ledger and no files. A stage that is asked to work in
+//! one cuts its work by the function that cuts it in a real run, takes the same leases, notes passes, bytes
+//! and work here, and gives columns without values. So whatever is written over stages, keygen and the rounds
+//! of a proof, is planned by running it.
 //!
 //! Bytes are those of files: what is in memory moves for nothing. Memory: a few hundred bytes a step.
 //!
@@ -101,7 +102,8 @@ pub struct StepRecord {
     pub offers: Vec<Offer>,
 }
 
-/// What is held of the budget when a phase begins: by columns that earlier phases have left in memory, or by others.
+/// What is held of the budget when a phase begins: by columns that earlier phases have left in memory, or by
+/// others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub phase: Phase,
@@ -129,8 +131,8 @@ struct State {
 }
 
 impl DryRun {
-    /// An empty record of a run that holds what it holds of `budget`. When the phase of `held` begins, at least so much is held until the
-    /// end of the run.
+    /// An empty record of a run that holds what it holds of `budget`. When the phase of `held` begins, at
+    /// least so much is held until the end of the run.
     pub(crate) fn new(budget: Budget, held: Option<Held>) -> Self {
         Self {
             budget,
@@ -158,7 +160,8 @@ impl DryRun {
         self.state().disk_peak_bytes
     }
 
-    /// The room on disk that a phase takes besides what files take when it begins; `None` if it was not begun.
+    /// The room on disk that a phase takes besides what files take when it begins; `None` if it was not
+    /// begun.
     pub fn disk_growth_bytes(&self, phase: Phase) -> Option<u64> {
         let state = self.state();
         let found = state.disk_of_phases.iter().find(|(begun, ..)| *begun == phase);

@@ -1,4 +1,5 @@
-//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::accelerator`] has the jobs with their data.
+//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::accelerator`] has
+//! the jobs with their data.
 
 use serde::Serialize;
 
@@ -12,7 +13,8 @@ pub enum Job {
         points: u64,
         /// How many sums.
         columns: u64,
-        /// Ranges of the points that are had by themselves begin at multiples of so many; none are, if there is no such number.
+        /// Ranges of the points that are had by themselves begin at multiples of so many; none are, if there
+        /// is no such number.
         step: Option<u64>,
         /// Bytes that the points' end leases.
         bases_bytes: u64,

@@ -1,5 +1,5 @@
-//! One error type for the engine. Every variant names what a person needs to act: file, offset, bytes asked and
-//! held, and what would help.
+//! One error type for the engine. Every variant names what a person needs to act: file, offset, bytes asked
+//! and held, and what would help.
 
 mod checkpoint;
 mod environment;

@@ -1,16 +1,19 @@
-//! What a run will take, before any work: leases, passes, bytes read and written, seconds, and the smallest budget that works.
+//! What a run will take, before any work: leases, passes, bytes read and written, seconds, and the smallest
+//! budget that works.
 //!
 //! Algorithm: a [dry run](crate::dry) of the very code that works. The caller gives a closure over a dry
-//! [`Workspace`]; [`Plan::new`] runs it within the budget, and within others to find the smallest. Each stage cuts
-//! its work as in a real run, so a plan refuses what a real run would refuse, and does so before the first byte is read.
+//! [`Workspace`]; [`Plan::new`] runs it within the budget, and within others to find the smallest. Each stage
+//! cuts its work as in a real run, so a plan refuses what a real run would refuse, and does so before the
+//! first byte is read.
 //!
-//! Bytes that maps write out and read back (cells of the witness, of fixed columns, of copies) depend on which cells a circuit assigns,
-//! and in which order; a dry run assumes that all cells are assigned, once and in order, and all of them copied. A circuit that copies
-//! cells far apart with a small budget moves more, one that leaves columns empty less. Seconds are a guess from [`Rates`]: the
-//! larger of disk and compute for each step, without the circuit's own synthesis.
+//! Bytes that maps write out and read back (cells of the witness, of fixed columns, of copies) depend on
+//! which cells a circuit assigns, and in which order; a dry run assumes that all cells are assigned, once and
+//! in order, and all of them copied. A circuit that copies cells far apart with a small budget moves more,
+//! one that leaves columns empty less. Seconds are a guess from [`Rates`]: the larger of disk and compute for
+//! each step, without the circuit's own synthesis.
 //!
-//! All of it is as the processor does it. Each step names the jobs that an accelerator is offered ([`Offer`]); the accelerator says what it
-//! makes of them.
+//! All of it is as the processor does it. Each step names the jobs that an accelerator is offered
+//! ([`Offer`]); the accelerator says what it makes of them.
 //!
 //! Memory: a few hundred bytes a column for each thread.
 
@@ -188,17 +191,19 @@ impl Step {
     }
 }
 
-/// Runs a task dry before it begins, in each of the ways that it may go, and chooses the reserve with the shortest estimated time: the bytes
-/// that columns in memory leave free. A larger reserve puts more columns on disk. Columns that are read once or twice may have a larger one
-/// than other columns. A budget in which the cuts of one stage leave too little for another is used in part. Columns that earlier tasks left in
-/// memory are moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
+/// Runs a task dry before it begins, in each of the ways that it may go, and chooses the reserve with the
+/// shortest estimated time: the bytes that columns in memory leave free. A larger reserve puts more columns
+/// on disk. Columns that are read once or twice may have a larger one than other columns. A budget in which
+/// the cuts of one stage leave too little for another is used in part. Columns that earlier tasks left in
+/// memory are moved to disk, if there is too little room beside them. Beside other tasks nothing is run:
+/// there, all columns are on disk.
 ///
-/// The task is one `phase` of the runs. A proof for which the folder's disk has no room is refused. Keys, whose selectors may become fewer
-/// columns than a dry run has, are made, with a warning.
+/// The task is one `phase` of the runs. A proof for which the folder's disk has no room is refused. Keys,
+/// whose selectors may become fewer columns than a dry run has, are made, with a warning.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; [`Error::DiskTooSmall`]; other errors of the runs; those of
-/// columns on their way to disk.
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; [`Error::DiskTooSmall`];
+/// other errors of the runs; those of columns on their way to disk.
 pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()> {
     if task.account().has_shared() {
         return Ok(());

@@ -1,9 +1,10 @@
 //! How fast this machine reads, writes and computes: measured in about a second, or given.
 //!
-//! Disk: a scratch file of [`DISK_BYTES`], written twice and read through the session's storage. Compute: a transform and a sum
-//! over points in memory, and products of scalars, each repeated for about [`MEASURED_SECONDS`]; the best of the repetitions
-//! counts, so that a moment in which something else ran does not. Memory: a chunk of the budget for each of [`TRANSFERS`]; for the
-//! rest at most an eighth of the budget, leased: it is as large as that allows, since short batches cost more.
+//! Disk: a scratch file of [`DISK_BYTES`], written twice and read through the session's storage. Compute: a
+//! transform and a sum over points in memory, and products of scalars, each repeated for about
+//! [`MEASURED_SECONDS`]; the best of the repetitions counts, so that a moment in which something else ran
+//! does not. Memory: a chunk of the budget for each of [`TRANSFERS`]; for the rest at most an eighth of the
+//! budget, leased: it is as large as that allows, since short batches cost more.
 
 use std::time::Instant;
 
@@ -29,7 +30,8 @@ const DISK_BYTES: u64 = 64 << 20;
 const TRANSFERS: usize = 4;
 /// log2 of the elements of what is computed.
 const LOG_LENS: std::ops::RangeInclusive<u32> = 10..=15;
-/// Bytes that an element takes meanwhile: three scalars, a point, a projective point, and its share of the sum's workspace.
+/// Bytes that an element takes meanwhile: three scalars, a point, a projective point, and its share of the
+/// sum's workspace.
 const ELEMENT_BYTES: u64 = 512;
 /// How long each kernel is measured.
 const MEASURED_SECONDS: f64 = 0.1;
@@ -117,8 +119,9 @@ impl Rates {
         })
     }
 
-    /// How long so much takes. Disk and processor work side by side as far as they can: the longer of the two counts in full,
-    /// the shorter one half, which is off by less than a factor of 1.5 if all of it is hidden, or nothing.
+    /// How long so much takes. Disk and processor work side by side as far as they can: the longer of the two
+    /// counts in full, the shorter one half, which is off by less than a factor of 1.5 if all of it is
+    /// hidden, or nothing.
     pub(super) fn seconds(&self, read: u64, written: u64, work: &Work) -> f64 {
         let disk = read as f64 / self.bytes_read + written as f64 / self.bytes_written;
         let compute = work.additions / self.additions

@@ -1,7 +1,8 @@
-//! In how much of a budget a task is to work, and how much of that its columns in memory leave free: found by running it dry.
+//! In how much of a budget a task is to work, and how much of that its columns in memory leave free: found by
+//! running it dry.
 //!
-//! A task may go several ways (a key does not say by which multi-opening its proofs are opened). All of them have to work in the part of the
-//! budget that is found, and the time of all of them decides.
+//! A task may go several ways (a key does not say by which multi-opening its proofs are opened). All of them
+//! have to work in the part of the budget that is found, and the time of all of them decides.
 //!
 //! Memory: that of a dry run for each thread, and the records of two for each way and reserve.
 
@@ -36,8 +37,9 @@ pub(super) struct Found {
     pub unused_bytes: u64,
 }
 
-/// The largest part of `limit_bytes` in which every dry run succeeds, given the bytes already held when a phase begins. A stage leases more
-/// from a larger budget, in steps; so a larger budget may leave less for another stage than a smaller one.
+/// The largest part of `limit_bytes` in which every dry run succeeds, given the bytes already held when a
+/// phase begins. A stage leases more from a larger budget, in steps; so a larger budget may leave less for
+/// another stage than a smaller one.
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of the runs.
@@ -82,9 +84,10 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held: Option
     })
 }
 
-/// Compares dry runs within `budget_bytes` that differ in their reserve, and finds the quickest. Columns in memory spare the disk; the steps between
-/// them spare it, too, if they have room. With nothing held and no column in memory the runs have to end well: otherwise a budget below the
-/// smallest would work now and then, because its columns in memory happen to fit.
+/// Compares dry runs within `budget_bytes` that differ in their reserve, and finds the quickest. Columns in
+/// memory spare the disk; the steps between them spare it, too, if they have room. With nothing held and no
+/// column in memory the runs have to end well: otherwise a budget below the smallest would work now and then,
+/// because its columns in memory happen to fit.
 fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held>) -> Result<Found> {
     let with_reserve = |reserve, held| Try {
         budget_bytes,
@@ -108,8 +111,8 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
         reserve,
         unused_bytes: 0,
     };
-    // Here a column is in memory if it is a small part of what is left. Nothing is quicker than what writes no file, and most runs in
-    // plenty of memory are so.
+    // Here a column is in memory if it is a small part of what is left. Nothing is quicker than what writes
+    // no file, and most runs in plenty of memory are so.
     let without_reserve = match ended_well(without_reserve)? {
         Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, none)),
         others => others,
@@ -196,8 +199,8 @@ fn writes_nothing(workspaces: &[Workspace]) -> bool {
         .all(|step| step.bytes_written == 0)
 }
 
-/// How long dry runs would take, with as many proofs as keys are used for, on the threads of the pool and a disk of the usual rates: enough to
-/// compare runs.
+/// How long dry runs would take, with as many proofs as keys are used for, on the threads of the pool and a
+/// disk of the usual rates: enough to compare runs.
 fn seconds(workspaces: &[Workspace]) -> f64 {
     let rates = Rates::usual(rayon::current_num_threads());
     let seconds = |step: &StepRecord| {
@@ -241,7 +244,8 @@ impl Try {
 /// Runs each way dry in each budget, on all threads of the pool: for each budget the runs of all ways.
 ///
 /// # Errors
-/// For each budget, of the first way that fails: those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
+/// For each budget, of the first way that fails: those of the run; [`Error::BudgetTooSmall`] for every
+/// refusal, with the name of the step.
 fn dry_runs(ways: &[&DryRunOf<'_>], tries: &[Try]) -> Vec<Result<Vec<Workspace>>> {
     let of_each = tries
         .iter()
@@ -300,8 +304,8 @@ fn ended_well<T>(runs: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The smallest budget with which the dry runs of all ways end well that keep no column in memory, in whole [`GRAIN_BYTES`]: the first one on
-/// the way up, in steps of a 32nd, and then the end of that step.
+/// The smallest budget with which the dry runs of all ways end well that keep no column in memory, in
+/// whole [`GRAIN_BYTES`]: the first one on the way up, in steps of a 32nd, and then the end of that step.
 ///
 /// # Errors
 /// [`Invalid::NoBudget`], if there is none; errors of the runs other than refusals.
@@ -348,7 +352,8 @@ mod tests {
     use super::*;
     use crate::column::{Placement, Writer};
 
-    /// A table of a power of two, up to three quarters of the budget, and 100 KiB beside it: works from 256 KiB on, but not from 342 to 355.
+    /// A table of a power of two, up to three quarters of the budget, and 100 KiB beside it: works from 256
+    /// KiB on, but not from 342 to 355.
     fn table_and_tile(workspace: &Workspace) -> Result<()> {
         let _step = crate::step!(workspace, "table");
         let budget = &workspace.budget;

@@ -23,7 +23,8 @@ pub fn variable(name: &str) -> Option<OsString> {
 /// The folder of scratch files that [`DIR_VARIABLE`] names, or the system's one for temporary files.
 ///
 /// # Errors
-/// [`Invalid::Setting`] for a folder that does not exist: it may be a disk that is not mounted, and is not made.
+/// [`Invalid::Setting`] for a folder that does not exist: it may be a disk that is not mounted, and is not
+/// made.
 pub fn dir_of_environment() -> Result<PathBuf> {
     match variable(DIR_VARIABLE) {
         None => Ok(std::env::temp_dir()),

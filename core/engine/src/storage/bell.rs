@@ -1,7 +1,9 @@
-//! The inbox of a thread that sleeps in a system call, and a bell that wakes it: rung only if the thread sleeps.
+//! The inbox of a thread that sleeps in a system call, and a bell that wakes it: rung only if the thread
+//! sleeps.
 //!
-//! Either the sender sees the thread asleep, or the thread sees what was sent before it sleeps: `asleep` is set before the inbox is looked at,
-//! and read after it was changed. All changes of `asleep` are swaps, whose order loom knows: `tests/bell.rs` tries all orders.
+//! Either the sender sees the thread asleep, or the thread sees what was sent before it sleeps: `asleep` is
+//! set before the inbox is looked at, and read after it was changed. All changes of `asleep` are swaps, whose
+//! order loom knows: `tests/bell.rs` tries all orders.
 
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering::SeqCst, PoisonError};
 
@@ -56,7 +58,8 @@ impl<T> Desk<T> {
         (std::mem::take(&mut inbox.items), inbox.closing)
     }
 
-    /// The thread is about to sleep until the bell rings, and knows whether the desk is closed; `false` if there is news for it.
+    /// The thread is about to sleep until the bell rings, and knows whether the desk is closed; `false` if
+    /// there is news for it.
     pub(super) fn may_sleep(&self, knows_closing: bool) -> bool {
         self.asleep.swap(true, SeqCst);
         let inbox = self.inbox();

@@ -1,5 +1,5 @@
-//! Past the page cache: O_DIRECT where the file system says that it takes it (statx STATX_DIOALIGN, Linux 6.1), or lets it
-//! be set (before 6.1); otherwise through the cache, leaving nothing in it.
+//! Past the page cache: O_DIRECT where the file system says that it takes it (statx STATX_DIOALIGN, Linux
+//! 6.1), or lets it be set (before 6.1); otherwise through the cache, leaving nothing in it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,11 +13,12 @@ use crate::budget::PAGE_BYTES;
 const STATX_DIOALIGN: u32 = 0x2000;
 /// `RWF_DONTCACHE`, `linux/fs.h`, Linux 6.14.
 const RWF_DONTCACHE: u32 = 0x80;
-/// How much written data of a file may wait in the page cache before it is written out and dropped. RWF_DONTCACHE drops by
-/// itself, but has no bound of its own.
+/// How much written data of a file may wait in the page cache before it is written out and dropped.
+/// RWF_DONTCACHE drops by itself, but has no bound of its own.
 const CACHED_BYTES_MAX: u64 = 8 << 20;
 
-/// Sets O_DIRECT on an open file; whether it is on now, with buffers and offsets in multiples of [`PAGE_BYTES`].
+/// Sets O_DIRECT on an open file; whether it is on now, with buffers and offsets in multiples of
+/// [`PAGE_BYTES`].
 pub(super) fn engage(fd: BorrowedFd<'_>) -> bool {
     let told = statx(
         fd,
@@ -77,7 +78,8 @@ impl CachePolicy {
         }
     }
 
-    /// Whether `errno` only says that the flag is unknown here; it is then not used again, and the attempt can be repeated.
+    /// Whether `errno` only says that the flag is unknown here; it is then not used again, and the attempt
+    /// can be repeated.
     pub(super) fn was_flag_refused(&self, errno: Errno, flags: ReadWriteFlags) -> bool {
         let Self::DropBehind { flag_works, .. } = self else {
             return false;

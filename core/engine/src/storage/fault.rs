@@ -1,9 +1,10 @@
-//! Faults for tests: the i-th operation of a storage fails, is cut short, or lies. Above the backends, so all of them
-//! meet the same faults.
+//! Faults for tests: the i-th operation of a storage fails, is cut short, or lies. Above the backends, so all
+//! of them meet the same faults.
 //!
-//! Operations are counted in the order in which callers ask for them, from 0: each segment of a transfer, and each open,
-//! create, resize, sync, link, rename and unlink; of a [map](super::PagedMap) each reservation and write-out; each
-//! [region](super::Region) that is made. A test runs once without faults, asks how many there were, and then tries each.
+//! Operations are counted in the order in which callers ask for them, from 0: each segment of a transfer, and
+//! each open, create, resize, sync, link, rename and unlink; of a [map](super::PagedMap) each reservation and
+//! write-out; each [region](super::Region) that is made. A test runs once without faults, asks how many there
+//! were, and then tries each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,9 +22,11 @@ pub enum Fault {
     Io,
     /// It fails with ENOSPC.
     NoSpace,
-    /// It fails with EOPNOTSUPP, as where a file system lacks it: a nameless file then has a name for a moment.
+    /// It fails with EOPNOTSUPP, as where a file system lacks it: a nameless file then has a name for a
+    /// moment.
     Unsupported,
-    /// It fails with EFAULT if it goes straight to or from a caller's memory, as where the kernel cannot reach that; else nothing.
+    /// It fails with EFAULT if it goes straight to or from a caller's memory, as where the kernel cannot
+    /// reach that; else nothing.
     BadAddress,
     /// Its first attempt is interrupted (EINTR); the second goes through.
     Interrupted,
@@ -81,7 +84,8 @@ impl FaultPlan {
         }
     }
 
-    /// Of a million operations so many meet a fault. Which ones, and with which fault, follows from the seed and the operation's index.
+    /// Of a million operations so many meet a fault. Which ones, and with which fault, follows from the seed
+    /// and the operation's index.
     pub fn random(seed: u64, per_million: u32) -> Self {
         Self {
             shared: Arc::new(Shared {

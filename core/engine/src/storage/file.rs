@@ -106,22 +106,25 @@ impl File {
         Ok(())
     }
 
-    /// Begins to read all `segments` into `buffer`, where no two may overlap. Bytes of the buffer outside of them stay as they are.
+    /// Begins to read all `segments` into `buffer`, where no two may overlap. Bytes of the buffer outside of
+    /// them stay as they are.
     pub fn read(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
         self.begin(Direction::Read, buffer, segments.into())
     }
 
-    /// Begins to write all `segments` from `buffer`; the file grows as needed. Segments that overlap in the file end up
-    /// in any order.
+    /// Begins to write all `segments` from `buffer`; the file grows as needed. Segments that overlap in the
+    /// file end up in any order.
     pub fn write(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
         self.begin(Direction::Write, buffer, segments.into())
     }
 
-    /// Reads from `file_offset` straight into `into`, in pieces of `piece_bytes`, and returns when all is there; `each` gets the offset
-    /// and the bytes of every piece, in order, while later ones are on their way.
+    /// Reads from `file_offset` straight into `into`, in pieces of `piece_bytes`, and returns when all is
+    /// there; `each` gets the offset and the bytes of every piece, in order, while later ones are on their
+    /// way.
     ///
-    /// `false`: transfers do not reach this memory, whose address or length is not a multiple of [`File::alignment_bytes`], or that the
-    /// kernel refused (a driver's own pages may be such; they are not tried again then). What it holds is undefined.
+    /// `false`: transfers do not reach this memory, whose address or length is not a multiple of
+    /// [`File::alignment_bytes`], or that the kernel refused (a driver's own pages may be such; they are not
+    /// tried again then). What it holds is undefined.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `each`. Nothing is on its way then.
@@ -141,8 +144,8 @@ impl File {
         self.reached(read)
     }
 
-    /// Writes `from` to `file_offset`, straight from where it is, as [`File::read_in_place`] reads; `each` gets every piece before it is
-    /// sent.
+    /// Writes `from` to `file_offset`, straight from where it is, as [`File::read_in_place`] reads; `each`
+    /// gets every piece before it is sent.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `each`. Nothing is on its way then.
@@ -196,8 +199,8 @@ impl File {
         }
     }
 
-    /// Blocks until all that was written (and waited for) is on the disk. A failure is final: what is on the disk is then
-    /// unknown, and the file must be given up.
+    /// Blocks until all that was written (and waited for) is on the disk. A failure is final: what is on the
+    /// disk is then unknown, and the file must be given up.
     ///
     /// # Errors
     /// [`Error::File`].

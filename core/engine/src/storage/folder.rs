@@ -1,7 +1,7 @@
 //! A folder of files that outlive the process: whole files of frames, and journals that grow by notes.
 //!
-//! What such a file holds is its writer's to check; here it is only made durable: a file by [`File::sync`], its name by [`Folder::sync`], a
-//! note of a journal when [`Journal::append`] returns.
+//! What such a file holds is its writer's to check; here it is only made durable: a file by [`File::sync`],
+//! its name by [`Folder::sync`], a note of a journal when [`Journal::append`] returns.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -110,7 +110,8 @@ impl Folder {
         self.path.join(name).exists()
     }
 
-    /// What a small file holds; nothing if there is none. One that has more than `bytes_max` bytes is an error.
+    /// What a small file holds; nothing if there is none. One that has more than `bytes_max` bytes is an
+    /// error.
     pub fn read(&self, name: &str, bytes_max: u64) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let failed = |source| handle::error("read", path.display().to_string(), source);
@@ -165,7 +166,8 @@ impl Folder {
         publish::sync_folder(&self.path, self.faults())
     }
 
-    /// Removes all files in the folder, those of `first` before the others, and the folder itself. What is no file stays, and the folder too.
+    /// Removes all files in the folder, those of `first` before the others, and the folder itself. What is no
+    /// file stays, and the folder too.
     pub fn remove(self, first: &str) -> Result<()> {
         let failed =
             |operation, path: &Path, source| handle::error(operation, path.display().to_string(), source);
@@ -188,7 +190,8 @@ impl Folder {
 }
 
 impl Journal {
-    /// Appends a note; when this returns, it is on the disk. After an error its bytes may be there in part: the next note overwrites them.
+    /// Appends a note; when this returns, it is on the disk. After an error its bytes may be there in part:
+    /// the next note overwrites them.
     pub fn append(&mut self, note: &[u8]) -> Result<()> {
         let failed = |operation, errno| handle::error(operation, self.name.clone(), errno);
         let write = || {

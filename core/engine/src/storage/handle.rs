@@ -10,7 +10,8 @@ use crate::error::Error;
 
 /// A stretch of a file and the stretch of a buffer that it goes to or comes from.
 ///
-/// With direct I/O all three numbers are multiples of 4096; see [`File::alignment_bytes`](super::File::alignment_bytes).
+/// With direct I/O all three numbers are multiples of 4096; see
+/// [`File::alignment_bytes`](super::File::alignment_bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Where in the file, in bytes.

@@ -1,5 +1,5 @@
-//! Scratch files mapped for reading, for access that is random by nature. What is touched becomes page cache, charged to the process, and
-//! goes with the map.
+//! Scratch files mapped for reading, for access that is random by nature. What is touched becomes page cache,
+//! charged to the process, and goes with the map.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
@@ -11,14 +11,16 @@ use super::file::File;
 use super::handle;
 use crate::error::{Invalid, Result};
 
-/// The first bytes of a scratch file, which is not written any more. Its pages leave memory when it is dropped.
+/// The first bytes of a scratch file, which is not written any more. Its pages leave memory when it is
+/// dropped.
 pub struct FileMap {
     map: Option<Mmap>,
     file: File,
 }
 
 impl FileMap {
-    /// The first `bytes` of a scratch file. No transfer to it is on its way, and none comes later: that is for the caller to see to.
+    /// The first `bytes` of a scratch file. No transfer to it is on its way, and none comes later: that is
+    /// for the caller to see to.
     ///
     /// # Errors
     /// [`Invalid::OutOfRange`] if it is shorter, [`crate::Error::File`].
@@ -38,8 +40,8 @@ impl FileMap {
         let map = if len == 0 {
             None
         } else {
-            // SAFETY: a scratch file has no name, so no other process can cut or change it; the caller does not write it any more, and the
-            // map is inside of it.
+            // SAFETY: a scratch file has no name, so no other process can cut or change it; the caller does
+            // not write it any more, and the map is inside of it.
             Some(unsafe { memmap2::MmapOptions::new().len(len).map(&file.fd()) }.map_err(failed)?)
         };
         Ok(Self { map, file })
@@ -48,7 +50,8 @@ impl FileMap {
     /// Lets all pages go from memory; the map stays usable and reads them back.
     pub fn release(&self) {
         if let Some(map) = &self.map {
-            // SAFETY: of a shared map of a file, this drops page table entries; the content is the file's, and stays.
+            // SAFETY: of a shared map of a file, this drops page table entries; the content is the file's,
+            // and stays.
             let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
         }
         self.forget();

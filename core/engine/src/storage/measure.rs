@@ -10,8 +10,8 @@ use crate::budget::Buffer;
 use crate::error::Result;
 
 impl Storage {
-    /// Bytes a second, read and written: of a scratch file of `bytes`, in order, each of `buffers` a transfer at a time. Their lengths
-    /// are multiples of the [alignment](super::File::alignment_bytes).
+    /// Bytes a second, read and written: of a scratch file of `bytes`, in order, each of `buffers` a transfer
+    /// at a time. Their lengths are multiples of the [alignment](super::File::alignment_bytes).
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File), [`Error::Io`](crate::Error::Io).
@@ -41,7 +41,8 @@ impl Storage {
             Ok(offset as f64 / started.elapsed().as_secs_f64().max(1e-6))
         };
         let write = |buffer: Buffer, segment: Segment| file.write(buffer, [segment]);
-        // The first time takes longer, and is not what counts: most columns take over the room of an earlier one.
+        // The first time takes longer, and is not what counts: most columns take over the room of an earlier
+        // one.
         pass(&write)?;
         let written = pass(&write)?;
         let read = pass(&|buffer, segment| file.read(buffer, [segment]))?;

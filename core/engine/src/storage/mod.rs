@@ -1,10 +1,10 @@
 //! The one owner of files and system calls.
 //!
-//! [`Storage`] is a folder and a backend. It gives [`File`]s: nameless scratch ([`Storage::scratch`]), existing files
-//! ([`Storage::open`]), files that appear under their name only when whole ([`Storage::publish`]), and folders of files that are
-//! made durable step by step (`Folder`). A file takes an
-//! owned [`Buffer`](crate::budget::Buffer) and a list of [`Segment`]s and gives a [`Pending`], from which the buffer comes
-//! back:
+//! [`Storage`] is a folder and a backend. It gives [`File`]s: nameless scratch ([`Storage::scratch`]),
+//! existing files ([`Storage::open`]), files that appear under their name only when whole
+//! ([`Storage::publish`]), and folders of files that are made durable step by step (`Folder`). A file takes
+//! an owned [`Buffer`](crate::budget::Buffer) and a list of [`Segment`]s and gives a [`Pending`], from which
+//! the buffer comes back:
 //!
 //! ```text
 //!   File::read / File::write  ->  Batch (buffer, segments, faults)  ->  backend: uring | pread threads
@@ -12,18 +12,18 @@
 //!   Pending::wait  <-  buffer or error, when the last segment is done  <--------+
 //! ```
 //!
-//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the slots of an accelerator.
-//! They return when the kernel is done with it.
+//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the
+//! slots of an accelerator. They return when the kernel is done with it.
 //!
-//! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is tried again,
-//! any other error is final and typed, a buffer lives until the kernel is done with it even if no thread waits, and the
-//! [`FaultPlan`] hits all backends alike.
+//! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is
+//! tried again, any other error is final and typed, a buffer lives until the kernel is done with it even if
+//! no thread waits, and the [`FaultPlan`] hits all backends alike.
 //!
-//! Streams leave no page cache behind: O_DIRECT where the file system takes it, else buffered with RWF_DONTCACHE, else
-//! write-out and POSIX_FADV_DONTNEED.
+//! Streams leave no page cache behind: O_DIRECT where the file system takes it, else buffered with
+//! RWF_DONTCACHE, else write-out and POSIX_FADV_DONTNEED.
 //!
-//! Architecture invariant: this room knows no fields, no frames and no digests. Peak memory = the buffers that callers
-//! hand in, plus a few hundred bytes a segment in flight.
+//! Architecture invariant: this room knows no fields, no frames and no digests. Peak memory = the buffers
+//! that callers hand in, plus a few hundred bytes a segment in flight.
 
 mod append;
 mod bell;
@@ -88,8 +88,8 @@ pub enum Backend {
     Simulated(u64),
 }
 
-/// Carries batches out. A batch must be finished, part by part, through [`transfer::Transfer`]; it may not be dropped
-/// while the kernel still works on its buffer. Dropping the engine finishes what it was given first.
+/// Carries batches out. A batch must be finished, part by part, through [`transfer::Transfer`]; it may not be
+/// dropped while the kernel still works on its buffer. Dropping the engine finishes what it was given first.
 trait Engine: Send + Sync {
     fn submit(&self, batch: Arc<Batch>);
 
@@ -151,7 +151,8 @@ pub struct IoStats {
     pub writes: u64,
     /// Bytes that [`File::read_in_place`] read into the caller's memory; [`Self::bytes_read`] contains them.
     pub bytes_read_in_place: u64,
-    /// Bytes that [`File::write_in_place`] wrote from the caller's memory; [`Self::bytes_written`] contains them.
+    /// Bytes that [`File::write_in_place`] wrote from the caller's memory; [`Self::bytes_written`] contains
+    /// them.
     pub bytes_written_in_place: u64,
     /// Scratch files that were made.
     pub scratch_made: u64,
@@ -189,7 +190,8 @@ pub struct StorageBuilder {
 }
 
 impl StorageBuilder {
-    /// Where scratch files go; made with mode 0700 if it is missing. The system's folder for temporary files if not set.
+    /// Where scratch files go; made with mode 0700 if it is missing. The system's folder for temporary files
+    /// if not set.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -207,7 +209,8 @@ impl StorageBuilder {
         self
     }
 
-    /// How many threads ask for transfers: rings are made for as many. One if not set, 0 for one of each core.
+    /// How many threads ask for transfers: rings are made for as many. One if not set, 0 for one of each
+    /// core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -256,8 +259,9 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Hands a batch over. The ring takes direct transfers only: through the page cache it is no faster than threads (each
-    /// transfer that must wait goes to a kernel thread anyway), and write-out would hold the ring up.
+    /// Hands a batch over. The ring takes direct transfers only: through the page cache it is no faster than
+    /// threads (each transfer that must wait goes to a kernel thread anyway), and write-out would hold the
+    /// ring up.
     fn submit(&self, batch: Arc<Batch>) -> Result<()> {
         if self.process != std::process::id() {
             return Err(Error::Forked { maker: self.process });
@@ -316,9 +320,10 @@ impl Storage {
         }
     }
 
-    /// A nameless file, readable and writable, that is gone when its last handle is: after success, error, panic or a
-    /// signal alike. It is `bytes_hint` long from the start, with the room reserved where the file system can; what it holds is
-    /// undefined then: it may be the room of an earlier one. All of them together never take more than they did at one time.
+    /// A nameless file, readable and writable, that is gone when its last handle is: after success, error,
+    /// panic or a signal alike. It is `bytes_hint` long from the start, with the room reserved where the file
+    /// system can; what it holds is undefined then: it may be the room of an earlier one. All of them
+    /// together never take more than they did at one time.
     ///
     /// # Errors
     /// [`Error::File`], ENOSPC among them.
@@ -326,7 +331,8 @@ impl Storage {
         self.inner.scratch.create(self, what.into(), bytes_hint, false)
     }
 
-    /// A scratch file that takes its room piece by piece. The thread that drops it does not wait until the file system has freed that.
+    /// A scratch file that takes its room piece by piece. The thread that drops it does not wait until the
+    /// file system has freed that.
     ///
     /// # Errors
     /// As [`Self::scratch`].
@@ -334,7 +340,8 @@ impl Storage {
         self.inner.scratch.create(self, what.into(), 0, true)
     }
 
-    /// Addresses for `bytes` whose pages the caller puts in place; `None` where the kernel does not allow that.
+    /// Addresses for `bytes` whose pages the caller puts in place; `None` where the kernel does not allow
+    /// that.
     ///
     /// # Errors
     /// As [`Region::next_fault`], and [`Error::Memory`] without address space.
@@ -350,7 +357,8 @@ impl Storage {
         file::open(self, path.as_ref(), handle::Access::Aligned)
     }
 
-    /// An existing file of any shape, to read at any offset: goes through the page cache and leaves nothing in it.
+    /// An existing file of any shape, to read at any offset: goes through the page cache and leaves nothing
+    /// in it.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -358,8 +366,8 @@ impl Storage {
         file::open(self, path.as_ref(), handle::Access::Any)
     }
 
-    /// A new file that gets its name on [`Publish::commit`], whole or not at all; a file that has the name is replaced
-    /// then. Mode 0666 less the umask.
+    /// A new file that gets its name on [`Publish::commit`], whole or not at all; a file that has the name is
+    /// replaced then. Mode 0666 less the umask.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -372,8 +380,8 @@ impl Storage {
         self.inner.scratch.path()
     }
 
-    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed scratch files left among it.
-    /// Where the file system does not tell, it has.
+    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed
+    /// scratch files left among it. Where the file system does not tell, it has.
     ///
     /// # Errors
     /// [`Error::DiskTooSmall`].
@@ -454,7 +462,8 @@ impl std::fmt::Debug for Storage {
     }
 }
 
-/// Lets this process leave no core dump, in which values of a witness could stand. For programs; a library leaves it to them.
+/// Lets this process leave no core dump, in which values of a witness could stand. For programs; a library
+/// leaves it to them.
 pub fn forbid_core_dumps() {
     let mut limit = getrlimit(Resource::Core);
     limit.current = Some(0);
@@ -484,7 +493,8 @@ fn swap_devices_of(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Allows as many open files as the system lets this process have: each scratch column on disk is one, and the usual limit is 1024.
+/// Allows as many open files as the system lets this process have: each scratch column on disk is one, and
+/// the usual limit is 1024.
 pub(crate) fn raise_open_files() {
     /// Of a process whose number is not limited.
     const ENOUGH: u64 = 1 << 20;

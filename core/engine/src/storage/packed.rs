@@ -1,4 +1,5 @@
-//! Bytes of any lengths, one after the other, as aligned transfers; the padding of the last one is cut off at the end.
+//! Bytes of any lengths, one after the other, as aligned transfers; the padding of the last one is cut off at
+//! the end.
 //!
 //! Memory, leased: three buffers of 1 MiB at most.
 
@@ -47,7 +48,8 @@ impl Packed {
     /// Appends bytes.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) of an earlier transfer, [`Error::OverBudget`](crate::Error::OverBudget).
+    /// [`Error::Io`](crate::Error::Io) of an earlier transfer,
+    /// [`Error::OverBudget`](crate::Error::OverBudget).
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let take = bytes.len().min(WRITE_BYTES - self.filled);

@@ -1,15 +1,16 @@
 //! A scratch file mapped whole for random access, whose pages come and go by the caller's hand.
 //!
-//! The address of a byte is its address for the map's whole life, in memory or not: what is not is read back when it is
-//! touched. In: ranges of bytes, in whole pages. The caller decides what stays; each step of a range's life is a method:
+//! The address of a byte is its address for the map's whole life, in memory or not: what is not is read back
+//! when it is touched. In: ranges of bytes, in whole pages. The caller decides what stays; each step of a
+//! range's life is a method:
 //!
 //! ```text
 //!   reserve -> populate_write -> (written through `start`) -> begin_write_out -> finish_write_out -> forget
 //!              read_ahead -> populate_read  <---------------- later, if it is touched again --------------+
 //! ```
 //!
-//! Kernel read-ahead is off for these maps (MADV_RANDOM): a page that is touched behind the caller's back brings no others
-//! along. Memory: the pages between the first touch and `forget`.
+//! Kernel read-ahead is off for these maps (MADV_RANDOM): a page that is touched behind the caller's back
+//! brings no others along. Memory: the pages between the first touch and `forget`.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -34,7 +35,8 @@ pub struct PagedMap {
     reserved_bytes: AtomicU64,
 }
 
-// SAFETY: the map is plain memory owned by this value; who may read and write which byte when is for callers of `start`.
+// SAFETY: the map is plain memory owned by this value; who may read and write which byte when is for callers
+// of `start`.
 unsafe impl Send for PagedMap {}
 // SAFETY: all methods only tell the kernel what to keep in memory, which changes no content.
 unsafe impl Sync for PagedMap {}
@@ -57,8 +59,8 @@ impl PagedMap {
             .ok_or_else(|| no_room(Errno::NOMEM))?;
         let file = storage.scratch(what, 0)?;
         file.set_len(bytes as u64)?;
-        // SAFETY: a new map at an address of the kernel's choice touches no existing memory; the file is nameless, so no process
-        // else can cut it off.
+        // SAFETY: a new map at an address of the kernel's choice touches no existing memory; the file is
+        // nameless, so no process else can cut it off.
         let map = unsafe {
             mmap(
                 ptr::null_mut(),
@@ -96,8 +98,9 @@ impl PagedMap {
         self.file.name()
     }
 
-    /// Reserves room on disk, so that a write through the map cannot find the disk full (which would be a SIGBUS); once for each
-    /// range, before anything is written there. Where the file system cannot reserve, zeros are written.
+    /// Reserves room on disk, so that a write through the map cannot find the disk full (which would be a
+    /// SIGBUS); once for each range, before anything is written there. Where the file system cannot reserve,
+    /// zeros are written.
     ///
     /// # Errors
     /// [`Error::File`], ENOSPC among them.
@@ -140,7 +143,8 @@ impl PagedMap {
         Ok(())
     }
 
-    /// Brings all pages of a range that was never written in, ready to be written: quicker than a fault for each.
+    /// Brings all pages of a range that was never written in, ready to be written: quicker than a fault for
+    /// each.
     ///
     /// # Errors
     /// [`Error::File`] if the kernel has no pages for it.
@@ -154,7 +158,8 @@ impl PagedMap {
         self.advise(range, Advice::WillNeed);
     }
 
-    /// Waits for a range to be in memory. A read that fails is found here, as an error, and not by a SIGBUS later.
+    /// Waits for a range to be in memory. A read that fails is found here, as an error, and not by a SIGBUS
+    /// later.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -162,7 +167,8 @@ impl PagedMap {
         self.populate(range, Advice::LinuxPopulateRead)
     }
 
-    /// Starts writing a range's changed pages out. They stay in memory. Errors show in [`Self::finish_write_out`].
+    /// Starts writing a range's changed pages out. They stay in memory. Errors show in
+    /// [`Self::finish_write_out`].
     pub fn begin_write_out(&self, range: Range<usize>) {
         let _ = self.sync(&range, libc::SYNC_FILE_RANGE_WRITE);
     }
@@ -183,7 +189,8 @@ impl PagedMap {
         Ok(())
     }
 
-    /// Lets all pages of a range that are written out go, from the map and from the page cache. Those that are not stay.
+    /// Lets all pages of a range that are written out go, from the map and from the page cache. Those that
+    /// are not stay.
     pub fn forget(&self, range: Range<usize>) {
         self.advise(range.clone(), Advice::LinuxDontNeed);
         direct::drop_range(self.file.fd(), range.start as u64, range.len() as u64);
@@ -210,8 +217,8 @@ impl PagedMap {
     /// Advice only: a refusal costs time or memory, not correctness.
     fn advise(&self, range: Range<usize>, advice: Advice) {
         debug_assert!(range.end <= self.bytes);
-        // SAFETY: of a shared map of a file, none of the kinds of advice used here changes content: DONTNEED drops page
-        // table entries, and what was written stays in the page cache or the file.
+        // SAFETY: of a shared map of a file, none of the kinds of advice used here changes content: DONTNEED
+        // drops page table entries, and what was written stays in the page cache or the file.
         let _ = unsafe { madvise(self.at(range.start).cast(), range.len(), advice) };
     }
 
@@ -235,7 +242,8 @@ impl PagedMap {
 
 impl Drop for PagedMap {
     fn drop(&mut self) {
-        // SAFETY: the map made in `scratch`, unmapped once; pointers into it are documented to end with `self`.
+        // SAFETY: the map made in `scratch`, unmapped once; pointers into it are documented to end with
+        // `self`.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
         self.file.recycler().discharge(*self.reserved_bytes.get_mut());

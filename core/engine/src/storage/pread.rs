@@ -1,5 +1,5 @@
-//! The backend that works everywhere: threads that call pread and pwrite. Reads and writes have threads and queues of
-//! their own, so neither waits for the other.
+//! The backend that works everywhere: threads that call pread and pwrite. Reads and writes have threads and
+//! queues of their own, so neither waits for the other.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -130,7 +130,8 @@ impl Lane {
         }
     }
 
-    /// The next segments to do: a fair share of the oldest batch. `None` when the storage is closed and all is done.
+    /// The next segments to do: a fair share of the oldest batch. `None` when the storage is closed and all
+    /// is done.
     fn claim(&self, threads: usize) -> Option<(Arc<Batch>, std::ops::Range<usize>)> {
         let mut queue = self.lock();
         loop {
@@ -169,8 +170,9 @@ fn perform(transfer: &Transfer, attempt: &Attempt) -> Result<usize, Errno> {
         let flags = cache.flags();
         let result = match batch.direction {
             Direction::Read => {
-                // SAFETY: the attempt's bytes are inside the buffer that the transfer keeps alive, initialised, and no other
-                // reference to them exists: the buffer's owner gave it away, and other segments have transfers of their own.
+                // SAFETY: the attempt's bytes are inside the buffer that the transfer keeps alive,
+                // initialised, and no other reference to them exists: the buffer's owner gave it away, and
+                // other segments have transfers of their own.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(attempt.start, attempt.bytes) };
                 preadv2(fd, &mut [IoSliceMut::new(bytes)], attempt.file_offset, flags)
             }

@@ -1,10 +1,11 @@
 //! Files that appear under their name whole, or not at all.
 //!
-//! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system or `/proc` has none, to
-//! `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if it has none, rename it over
-//! the target, fsync the folder. A crash at any point leaves the old file or the new one under the name, and at most a
-//! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free. A
-//! partial file is locked before it has a name. What is no file under the target's name (a symbolic link, a device) is refused.
+//! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system or `/proc`
+//! has none, to `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if
+//! it has none, rename it over the target, fsync the folder. A crash at any point leaves the old file or the
+//! new one under the name, and at most a partial file beside it, which the next publication of that name
+//! sweeps away: no process owns it when its lock is free. A partial file is locked before it has a name. What
+//! is no file under the target's name (a symbolic link, a device) is refused.
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -97,11 +98,12 @@ impl Publish {
             .map_err(|errno| handle::error("restrict", self.path.display().to_string(), errno))
     }
 
-    /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays open.
+    /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays
+    /// open.
     ///
     /// # Errors
-    /// [`crate::Error::File`]: the name then still means what it meant before, except if only the last step, the fsync of the
-    /// folder, failed: then the file is there, and may be gone after a power failure.
+    /// [`crate::Error::File`]: the name then still means what it meant before, except if only the last step,
+    /// the fsync of the folder, failed: then the file is there, and may be gone after a power failure.
     pub fn commit(mut self) -> Result<File> {
         let faults = self.file.storage().inner.faults.clone();
         let failed =

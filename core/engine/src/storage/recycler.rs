@@ -1,13 +1,14 @@
 //! Recycles the disk blocks of closed scratch files.
 //!
-//! Writing over a file that has its blocks is quicker than filling a new one: file systems note for every block that is written
-//! for the first time that it is (ext4, 128 MiB in transfers of 256 KiB: 0.07 s beside 0.1 s, and 0.03 s more to free them). So a
-//! closed file is kept for the next of its length, as long as all files together take no more room than
-//! they did at one time already. What is kept goes with the last file that is in use.
+//! Writing over a file that has its blocks is quicker than filling a new one: file systems note for every
+//! block that is written for the first time that it is (ext4, 128 MiB in transfers of 256 KiB: 0.07 s beside
+//! 0.1 s, and 0.03 s more to free them). So a closed file is kept for the next of its length, as long as all
+//! files together take no more room than they did at one time already. What is kept goes with the last file
+//! that is in use.
 //!
-//! Freeing the blocks of a file takes milliseconds, of one that was written piece by piece tens of them (ext4 with discards: 20 ms for 8 MiB).
-//! So what nothing waits for is closed behind the caller, by a thread that ends when nothing is left to close. A caller that needs the
-//! room waits for it.
+//! Freeing the blocks of a file takes milliseconds, of one that was written piece by piece tens of them (ext4
+//! with discards: 20 ms for 8 MiB). So what nothing waits for is closed behind the caller, by a thread that
+//! ends when nothing is left to close. A caller that needs the room waits for it.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -179,8 +180,9 @@ impl Recycler {
 }
 
 impl State {
-    /// Queues files for the thread. `begin` gets whether the thread is at work, starts it if not, and says whether it is at work now. Gives
-    /// back the files where it is not, or where the queue is full: the caller closes them.
+    /// Queues files for the thread. `begin` gets whether the thread is at work, starts it if not, and says
+    /// whether it is at work now. Gives back the files where it is not, or where the queue is full: the
+    /// caller closes them.
     fn take_to_close(&mut self, files: Vec<Spare>, begin: impl FnOnce(bool) -> bool) -> Vec<Spare> {
         if files.is_empty() || self.closing.len() + files.len() > CLOSING_MAX || !begin(self.is_closing) {
             return files;

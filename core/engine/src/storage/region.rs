@@ -1,9 +1,10 @@
-//! Memory whose pages are put in place by the program itself: a page that is not there stops the thread that touches it until
-//! another thread has filled it (`userfaultfd(2)`, faults of user mode only, which needs no privilege).
+//! Memory whose pages are put in place by the program itself: a page that is not there stops the thread that
+//! touches it until another thread has filled it (`userfaultfd(2)`, faults of user mode only, which needs no
+//! privilege).
 //!
-//! So the bytes that a thread sees at an address are always those that [`Region::place`] was given, or the thread waits. Containers often
-//! forbid the system call: [`Region::new`] then gives `None`. The kernel does not wait for pages: a system call on an address whose page is
-//! not there fails with EFAULT.
+//! So the bytes that a thread sees at an address are always those that [`Region::place`] was given, or the
+//! thread waits. Containers often forbid the system call: [`Region::new`] then gives `None`. The kernel does
+//! not wait for pages: a system call on an address whose page is not there fails with EFAULT.
 //!
 //! Memory: the pages between [`Region::place`] and [`Region::forget`].
 #![allow(unsafe_code)]
@@ -78,16 +79,19 @@ pub struct Region {
     end: OwnedFd,
 }
 
-// SAFETY: the map is plain memory owned by this value; which thread reads and writes which byte when is for users of `start`.
+// SAFETY: the map is plain memory owned by this value; which thread reads and writes which byte when is for
+// users of `start`.
 unsafe impl Send for Region {}
 // SAFETY: methods put pages in place and take them away, atomically as other threads see it.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// `bytes`, rounded up to whole pages, without a page; `None` where the kernel does not let a program fill its own pages.
+    /// `bytes`, rounded up to whole pages, without a page; `None` where the kernel does not let a program
+    /// fill its own pages.
     ///
     /// # Errors
-    /// [`Error::Memory`] without address space, [`Error::File`] for faults of a test and a process with too many open files.
+    /// [`Error::Memory`] without address space, [`Error::File`] for faults of a test and a process with too
+    /// many open files.
     pub(super) fn new(plan: &FaultPlan, what: &str, bytes: u64) -> Result<Option<Self>> {
         let no_room = |source: Errno| Error::Memory {
             what: format!("pages of {what}"),
@@ -133,7 +137,8 @@ impl Region {
             end: eventfd(0, EventfdFlags::CLOEXEC).map_err(no_room)?,
         };
         region.register().map_err(no_room)?;
-        // A forked process has no thread that fills pages. It gets no page of the region, since it would read zeros there.
+        // A forked process has no thread that fills pages. It gets no page of the region, since it would read
+        // zeros there.
         region.advise(0..bytes_mapped, Advice::LinuxDontFork);
         region.advise(0..bytes_mapped, Advice::LinuxDontDump);
         Ok(Some(region))
@@ -160,7 +165,8 @@ impl Region {
         self.bytes
     }
 
-    /// Gives `bytes.len()` bytes from `offset`, whole pages that are not there, their content, and wakes the threads that wait for them.
+    /// Gives `bytes.len()` bytes from `offset`, whole pages that are not there, their content, and wakes the
+    /// threads that wait for them.
     ///
     /// # Errors
     /// [`Error::Memory`] if the system has no pages.
@@ -176,7 +182,8 @@ impl Region {
                 mode: 0,
                 copied: 0,
             };
-            // SAFETY: the opcode's argument is `struct uffdio_copy`; it writes to pages of our own map only, those that are not there.
+            // SAFETY: the opcode's argument is `struct uffdio_copy`; it writes to pages of our own map only,
+            // those that are not there.
             let copied = unsafe { ioctl(&self.faults, Updater::<IOCTL_COPY, _>::new(&mut arguments)) };
             match copied {
                 Ok(()) => return Ok(()),
@@ -210,7 +217,8 @@ impl Region {
         debug_assert!(woken.is_ok());
     }
 
-    /// Waits until a thread touches a page that is not there; the page's offset. `None` after [`Self::end_faults`].
+    /// Waits until a thread touches a page that is not there; the page's offset. `None` after
+    /// [`Self::end_faults`].
     ///
     /// # Errors
     /// [`Error::File`].
@@ -262,7 +270,8 @@ impl Region {
 
     fn advise(&self, range: Range<usize>, advice: Advice) {
         debug_assert!(range.end <= self.bytes);
-        // SAFETY: pages of our own map; DONTNEED drops their content, as `forget` says, and the others change none.
+        // SAFETY: pages of our own map; DONTNEED drops their content, as `forget` says, and the others change
+        // none.
         let advised = unsafe {
             madvise(
                 self.start.as_ptr().wrapping_add(range.start).cast(),

@@ -1,9 +1,11 @@
-//! Scratch files without a name: O_TMPFILE in the user's folder, else a file that is unlinked as soon as it is made. The
-//! kernel frees them with their last handle, however the process ends. Only a crash between making and unlinking leaves an empty file, which
-//! the next storage over the folder removes. One that has gone may come
-//! again under another name in errors, with what it held: [`Recycler`](super::recycler::Recycler) keeps some.
+//! Scratch files without a name: O_TMPFILE in the user's folder, else a file that is unlinked as soon as it
+//! is made. The kernel frees them with their last handle, however the process ends. Only a crash between
+//! making and unlinking leaves an empty file, which the next storage over the folder removes. One that has
+//! gone may come again under another name in errors, with what it held:
+//! [`Recycler`](super::recycler::Recycler) keeps some.
 //!
-//! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and is empty.
+//! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and
+//! is empty.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -121,7 +123,8 @@ impl ScratchDir {
     }
 }
 
-/// Makes `path` and the folders around it that are missing, with mode 0700, and enters them in `made`, outermost first.
+/// Makes `path` and the folders around it that are missing, with mode 0700, and enters them in `made`,
+/// outermost first.
 pub(super) fn make_folders(path: &Path, faults: &FaultPlan, made: &mut Vec<PathBuf>) -> Result<()> {
     for folder in missing_folders(path) {
         match faults.run(|| rustix::fs::mkdir(&folder, Mode::RWXU)) {

@@ -1,5 +1,6 @@
-//! The backend of simulations: one thread carries out the transfers of all files and callers, in an order that a seed draws, some of them
-//! late. What a seed draws is the same again; which transfers are there to draw from depends on the threads that ask.
+//! The backend of simulations: one thread carries out the transfers of all files and callers, in an order
+//! that a seed draws, some of them late. What a seed draws is the same again; which transfers are there to
+//! draw from depends on the threads that ask.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

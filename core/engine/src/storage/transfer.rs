@@ -1,12 +1,12 @@
 //! One transfer: a buffer, a file, many segments, and what becomes of them. Shared by all backends.
 //!
-//! A [`Batch`] is born with its buffer inside. A backend makes a [`Transfer`] of each segment, asks it for the next
-//! [`Attempt`], does that, and reports what the kernel said, until the transfer is done; the last one done finishes the
-//! batch and wakes the waiter. Each `Transfer` keeps its batch alive, and the batch its buffer: so a backend that keeps the
-//! `Transfer` until the kernel is done keeps the memory too.
+//! A [`Batch`] is born with its buffer inside. A backend makes a [`Transfer`] of each segment, asks it for
+//! the next [`Attempt`], does that, and reports what the kernel said, until the transfer is done; the last
+//! one done finishes the batch and wakes the waiter. Each `Transfer` keeps its batch alive, and the batch its
+//! buffer: so a backend that keeps the `Transfer` until the kernel is done keeps the memory too.
 //!
-//! [`read_pieces`] and [`write_pieces`] transfer a caller's memory instead of a buffer. They do not return, and do not unwind, before
-//! the kernel is done with all of it.
+//! [`read_pieces`] and [`write_pieces`] transfer a caller's memory instead of a buffer. They do not return,
+//! and do not unwind, before the kernel is done with all of it.
 
 #![allow(unsafe_code)]
 
@@ -66,9 +66,10 @@ pub(super) struct Batch {
     finished: Condvar,
 }
 
-// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through
-// attempts on segments, which share no byte if they are read, and `Transfer` when the kernel is not at that segment, touch it until
-// `unfinished` is zero; then the buffer is handed out under the mutex.
+// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed.
+// Only the kernel, through attempts on segments, which share no byte if they are read, and `Transfer` when
+// the kernel is not at that segment, touch it until `unfinished` is zero; then the buffer is handed out under
+// the mutex.
 unsafe impl Send for Batch {}
 // SAFETY: as above.
 unsafe impl Sync for Batch {}
@@ -117,8 +118,8 @@ impl Batch {
     /// One segment of a caller's memory.
     ///
     /// # Safety
-    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and no other code uses them, until
-    /// the batch is finished.
+    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and
+    /// no other code uses them, until the batch is finished.
     unsafe fn in_place(order: &Order<'_>, direction: Direction, memory: *mut u8, segment: Segment) -> Self {
         Self {
             direction,
@@ -213,8 +214,8 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
 }
 
-/// Ends the process when a thread that makes transfers panics: unwinding would free buffers that the kernel has, and callers would wait for
-/// ever.
+/// Ends the process when a thread that makes transfers panics: unwinding would free buffers that the kernel
+/// has, and callers would wait for ever.
 pub(super) struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -250,7 +251,8 @@ impl Transfer {
         &self.batch
     }
 
-    /// The next attempt; `None` if there is none: the batch has failed already and the segment is given up, or a fault loses the transfer.
+    /// The next attempt; `None` if there is none: the batch has failed already and the segment is given up,
+    /// or a fault loses the transfer.
     pub(super) fn next(&mut self) -> Option<Attempt> {
         if self.done_bytes == 0 && self.batch.failed.load(Relaxed) {
             self.after();
@@ -279,8 +281,8 @@ impl Transfer {
         self.fail(errno.into());
     }
 
-    /// The segment fails, and the kernel may go on with it at any time: its buffer is never freed. A caller's own memory cannot be kept from
-    /// the caller, so for that the process says why and ends.
+    /// The segment fails, and the kernel may go on with it at any time: its buffer is never freed. A caller's
+    /// own memory cannot be kept from the caller, so for that the process says why and ends.
     #[allow(clippy::print_stderr)]
     pub(super) fn abandon(mut self, errno: Errno) {
         match self.batch.outcome().buffer.take() {
@@ -440,13 +442,15 @@ impl Transfer {
         match self.fault {
             Some(Fault::FlipByte(at)) => {
                 let byte = self.buffer_at(at % self.segment.bytes);
-                // SAFETY: inside the segment, and the kernel is not at it: before the first attempt, or after the last.
+                // SAFETY: inside the segment, and the kernel is not at it: before the first attempt, or after
+                // the last.
                 unsafe { *byte ^= 0x10 };
             }
             Some(Fault::SwapFrames(frame_bytes))
                 if frame_bytes > 0 && frame_bytes * 2 <= self.segment.bytes =>
             {
-                // SAFETY: both frames are inside the segment, they do not overlap, and the kernel is not at them.
+                // SAFETY: both frames are inside the segment, they do not overlap, and the kernel is not at
+                // them.
                 unsafe {
                     std::ptr::swap_nonoverlapping(
                         self.buffer_at(0),
@@ -460,8 +464,8 @@ impl Transfer {
     }
 }
 
-/// A transfer that was begun. [`Pending::wait`] gives the buffer back; dropped without it, the transfer still runs to its
-/// end, and the buffer is freed (or returns to its pool) after that.
+/// A transfer that was begun. [`Pending::wait`] gives the buffer back; dropped without it, the transfer still
+/// runs to its end, and the buffer is freed (or returns to its pool) after that.
 #[must_use = "the transfer may still be running: wait for it to know how it ended"]
 pub struct Pending {
     state: State,
@@ -493,11 +497,12 @@ impl Pending {
         }
     }
 
-    /// Blocks until every segment is done, and gives the buffer back. On an error all segments are at rest too; the
-    /// buffer is then dropped, and what it or the file hold of the failed transfer is undefined.
+    /// Blocks until every segment is done, and gives the buffer back. On an error all segments are at rest
+    /// too; the buffer is then dropped, and what it or the file hold of the failed transfer is undefined.
     ///
     /// # Errors
-    /// [`Error::Io`] with the first segment that failed; [`Error::Invalid`] for segments that do not fit buffer or file.
+    /// [`Error::Io`] with the first segment that failed; [`Error::Invalid`] for segments that do not fit
+    /// buffer or file.
     pub fn wait(self) -> Result<Buffer> {
         let batch = match self.state {
             State::Begun(batch) => batch,
@@ -564,8 +569,8 @@ fn pieces(total_bytes: usize, piece_bytes: usize) -> impl Iterator<Item = (usize
     starts.map(move |start| (start, piece_bytes.min(total_bytes - start)))
 }
 
-/// Reads from `file_offset` straight into `into`; `each` gets the offset and the bytes of every piece that is there, in order, while others are
-/// under way, and may change them. `order` is asked for anew for each.
+/// Reads from `file_offset` straight into `into`; `each` gets the offset and the bytes of every piece that is
+/// there, in order, while others are under way, and may change them. `order` is asked for anew for each.
 pub(super) fn read_pieces<'a>(
     mut order: impl FnMut() -> Order<'a>,
     file_offset: u64,
@@ -576,8 +581,8 @@ pub(super) fn read_pieces<'a>(
     let (memory, total_bytes) = (into.as_mut_ptr(), into.len());
     let mut under_way = UnderWay::default();
     let mut check = |(offset, bytes): (usize, usize)| {
-        // SAFETY: inside `into`, which is borrowed exclusively until this function returns; this piece's transfer is done, and others have pieces of
-        // their own.
+        // SAFETY: inside `into`, which is borrowed exclusively until this function returns; this piece's
+        // transfer is done, and others have pieces of their own.
         each(offset, unsafe {
             std::slice::from_raw_parts_mut(memory.add(offset), bytes)
         })
@@ -589,8 +594,8 @@ pub(super) fn read_pieces<'a>(
             check(piece)?;
         }
         let (order, segment) = (order(), Segment::new(file_offset + offset as u64, 0, bytes));
-        // SAFETY: inside `into`, which is borrowed exclusively; pieces do not overlap; `under_way` waits for the batch before the
-        // function ends in any way, and a batch that was refused is never seen.
+        // SAFETY: inside `into`, which is borrowed exclusively; pieces do not overlap; `under_way` waits for
+        // the batch before the function ends in any way, and a batch that was refused is never seen.
         let batch = unsafe { Batch::in_place(&order, Direction::Read, memory.add(offset), segment) };
         let batch = Arc::new(batch);
         (order.submit)(batch.clone())?;
@@ -602,7 +607,8 @@ pub(super) fn read_pieces<'a>(
     Ok(())
 }
 
-/// Writes `from` to `file_offset`, straight from where it is; `each` gets the offset and the bytes of every piece before it is sent, in order.
+/// Writes `from` to `file_offset`, straight from where it is; `each` gets the offset and the bytes of every
+/// piece before it is sent, in order.
 pub(super) fn write_pieces<'a>(
     mut order: impl FnMut() -> Order<'a>,
     file_offset: u64,
@@ -627,8 +633,8 @@ pub(super) fn write_pieces<'a>(
                 let faults = vec![Some(fault)];
                 Batch::new(Direction::Write, handle, copy, vec![segment], faults, counters)
             }
-            // SAFETY: inside `from`, which is borrowed and only read; `under_way` waits for the batch before the function ends in any
-            // way, and a batch that was refused is never seen.
+            // SAFETY: inside `from`, which is borrowed and only read; `under_way` waits for the batch before
+            // the function ends in any way, and a batch that was refused is never seen.
             _ => unsafe { Batch::in_place(&order, Direction::Write, piece.as_ptr().cast_mut(), segment) },
         };
         let batch = Arc::new(batch);

@@ -1,19 +1,23 @@
-//! The backend for io_uring: rings, each owned by one thread, for the direct transfers of all files and callers.
+//! The backend for io_uring: rings, each owned by one thread, for the direct transfers of all files and
+//! callers.
 //!
-//! One thread that submits all transfers is a serial stretch: of a proof that moves 1.7 GiB (chain, 2^18 rows) it takes 0.45 s, since the
-//! kernel holds the pages and builds the request before it returns. So one ring serves a few threads; with more, batches go to several rings
-//! in turn.
+//! One thread that submits all transfers is a serial stretch: of a proof that moves 1.7 GiB (chain, 2^18
+//! rows) it takes 0.45 s, since the kernel holds the pages and builds the request before it returns. So one
+//! ring serves a few threads; with more, batches go to several rings in turn.
 //!
-//! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps. The driver takes
-//! segments from two queues, reads and writes, each with a limit on what is in flight, so that neither starves the other and
-//! the completion queue (twice the sum) cannot overflow; what is over the limit waits in the queue. All that can be
-//! submitted goes in with the system call that waits, and the driver wakes only when enough is done to be of use to a waiting thread:
-//! when a batch can be finished, or a good part of the depth can be filled again.
+//! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps.
+//! The driver takes segments from two queues, reads and writes, each with a limit on what is in flight, so
+//! that neither starves the other and the completion queue (twice the sum) cannot overflow; what is over the
+//! limit waits in the queue. All that can be submitted goes in with the system call that waits, and the
+//! driver wakes only when enough is done to be of use to a waiting thread: when a batch can be finished, or a
+//! good part of the depth can be filled again.
 //!
-//! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots are empty, unless the system call
-//! fails for good: then all transfers fail, and buffers that the kernel may still have are never freed.
+//! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots
+//! are empty, unless the system call fails for good: then all transfers fail, and buffers that the kernel may
+//! still have are never freed.
 //!
-//! Source: "Efficient IO with io_uring" (J. Axboe), io_uring_setup(2) for DEFER_TASKRUN. Peak memory: about 100 KiB.
+//! Source: "Efficient IO with io_uring" (J. Axboe), io_uring_setup(2) for DEFER_TASKRUN. Peak memory: about
+//! 100 KiB.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -37,7 +41,8 @@ const LANE_DEPTH: usize = 64;
 const DEPTH: usize = 2 * LANE_DEPTH;
 /// The ring's submission entries: every slot and the bell fit at once. Completions have twice as many.
 const RING_ENTRIES: u32 = 256;
-/// The driver sleeps over no more transferred bytes than this when others could be served: a quarter millisecond of a disk.
+/// The driver sleeps over no more transferred bytes than this when others could be served: a quarter
+/// millisecond of a disk.
 const NAP_BYTES: usize = 256 << 10;
 /// A ring whose system call fails for so long is given up: at once refused, or out of memory.
 const REFUSED_MAX: Duration = Duration::from_secs(1);
@@ -62,8 +67,9 @@ pub(super) struct Uring {
 }
 
 impl Uring {
-    /// Starts rings for so many threads that ask for transfers, and sees that the first one works. Where the kernel refuses the others (each
-    /// takes a little memory that counts as locked, on old kernels), there are fewer.
+    /// Starts rings for so many threads that ask for transfers, and sees that the first one works. Where the
+    /// kernel refuses the others (each takes a little memory that counts as locked, on old kernels), there
+    /// are fewer.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the kernel has none, or does not allow it (containers often do not).
@@ -291,7 +297,8 @@ impl Driver {
         }
     }
 
-    /// Refuses all transfers from now on. The kernel may still have those in slots: their buffers are never freed.
+    /// Refuses all transfers from now on. The kernel may still have those in slots: their buffers are never
+    /// freed.
     fn give_up(mut self, errno: Errno) {
         tracing::error!(%errno, "io_uring_enter fails for good: every transfer fails from now on; the pread backend may work");
         for active in self.slots.iter_mut().filter_map(Option::take) {
@@ -390,8 +397,8 @@ impl Driver {
     }
 
     fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: memory and file of a transfer are kept by its slot until its completion was seen; the bell has no memory,
-        // and its descriptor is kept by `self.front`.
+        // SAFETY: memory and file of a transfer are kept by its slot until its completion was seen; the bell
+        // has no memory, and its descriptor is kept by `self.front`.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             // Cannot be: there are more entries than slots. If it is, the kernel takes some now.
             let _ = self.ring.submit();

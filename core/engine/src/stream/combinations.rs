@@ -1,11 +1,12 @@
 //! Many columns, read at one pace from the top down, and linear combinations of them, chunk by chunk.
 //!
-//! Every column is read once. Columns are taken in batches: the batch's chunks are decoded side by side into tiles, then
-//! added to all sums that want them; meanwhile the next chunk of every column is on its way. So with many columns the
-//! disk is always busy, and one chunk of read-ahead a column is enough.
+//! Every column is read once. Columns are taken in batches: the batch's chunks are decoded side by side into
+//! tiles, then added to all sums that want them; meanwhile the next chunk of every column is on its way. So
+//! with many columns the disk is always busy, and one chunk of read-ahead a column is enough.
 //!
-//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Combinations::bytes_of`] =
-//! `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums themselves are the caller's.
+//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory:
+//! [`Combinations::bytes_of`] = `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums
+//! themselves are the caller's.
 
 use crate::Result;
 use crate::budget::{Lease, LeasedVec};
@@ -88,7 +89,8 @@ impl<'a, F: KernelField + Element> Combinations<'a, F> {
         workspace.hold(readers + tiles, "tiles of many columns")
     }
 
-    /// A pass, from the top down, over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.
+    /// A pass, from the top down, over chunks of `chunk` (a power of two) of `len` elements; `columns` are
+    /// distinct.
     pub fn new(
         workspace: &Workspace,
         columns: &[&'a Column<F>],

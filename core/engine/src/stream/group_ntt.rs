@@ -1,9 +1,10 @@
-//! Transforms of columns of affine points: the sums of [`super::ntt`], with points for the values. This is what takes an SRS from
-//! monomial to Lagrange form.
+//! Transforms of columns of affine points: the sums of [`super::ntt`], with points for the values. This is
+//! what takes an SRS from monomial to Lagrange form.
 //!
-//! The way over the disk is that of scalars: whole where the column fits a tile, else in four steps, two reads and two writes.
-//! Memory: the same with a point for an element, and the multiplier's blocks: [`PointTransforms::bytes`], 1.3 KiB for each point of a
-//! block on each thread. Blocks are as large as an eighth of the free budget allows.
+//! The way over the disk is that of scalars: whole where the column fits a tile, else in four steps, two
+//! reads and two writes. Memory: the same with a point for an element, and the multiplier's blocks:
+//! [`PointTransforms::bytes`], 1.3 KiB for each point of a block on each thread. Blocks are as large as an
+//! eighth of the free budget allows.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,8 +24,8 @@ use spillproof_kernels::points::{BLOCK_POINTS_MAX, BLOCK_POINTS_MIN};
 /// This part of the free budget is the multiplier's, if it wants that much.
 const MULTIPLIER_SHARE: u64 = 8;
 
-/// As [`super::ntt`], for a column of affine points. `progress` gets the points done, on average over the transform's layers, of
-/// `2^log_n`; from any thread, one call at a time.
+/// As [`super::ntt`], for a column of affine points. `progress` gets the points done, on average over the
+/// transform's layers, of `2^log_n`; from any thread, one call at a time.
 ///
 /// # Errors
 /// As [`super::ntt`].

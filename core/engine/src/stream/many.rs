@@ -1,7 +1,7 @@
 //! Many polynomials, each evaluated at its points in one pass over its coefficients.
 //!
-//! Memory, whatever n: three chunks for each column that is in work, a column a thread at most. Chunks, then the number of
-//! columns in work, shrink where the budget is small.
+//! Memory, whatever n: three chunks for each column that is in work, a column a thread at most. Chunks, then
+//! the number of columns in work, shrink where the budget is small.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +18,8 @@ use spillproof_kernels::poly::evaluate_chunk_many;
 /// Chunks for each column that is being evaluated: two on their way, one in work.
 const CHUNKS_PER_COLUMN: u64 = 3;
 
-/// The values of each polynomial at each of its points. A column that is asked for several times is read once; several
-/// columns are in work at a time, so that reading overlaps computing.
+/// The values of each polynomial at each of its points. A column that is asked for several times is read
+/// once; several columns are in work at a time, so that reading overlaps computing.
 ///
 /// # Errors
 /// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].

@@ -1,8 +1,8 @@
 //! Kernels over columns: what is larger than memory, computed through fixed buffers.
 //!
-//! Each function joins readers and writers of [`crate::column`] with a kernel of [`spillproof_kernels`]: it leases its tiles,
-//! keeps the next read on its way while the kernel works, and gives what an in-memory library would have given, bit for
-//! bit. In: columns, a budget. Out: columns, points, scalars.
+//! Each function joins readers and writers of [`crate::column`] with a kernel of [`spillproof_kernels`]: it
+//! leases its tiles, keeps the next read on its way while the kernel works, and gives what an in-memory
+//! library would have given, bit for bit. In: columns, a budget. Out: columns, points, scalars.
 //!
 //! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
 

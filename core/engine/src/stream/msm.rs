@@ -1,8 +1,9 @@
-//! Multi-scalar multiplication over bases on disk, which are read once for as many scalar columns as memory takes.
+//! Multi-scalar multiplication over bases on disk, which are read once for as many scalar columns as memory
+//! takes.
 //!
-//! Bases and scalars arrive in chunks, of which some are in memory at a time, and one more of each of these is on its way; buckets
-//! stay. Reading and recoding of chunks go on beside the additions ([`Msm`]'s pipeline). Memory: [`MsmPlan::leased_bytes`],
-//! whatever n.
+//! Bases and scalars arrive in chunks, of which some are in memory at a time, and one more of each of these
+//! is on its way; buckets stay. Reading and recoding of chunks go on beside the additions ([`Msm`]'s
+//! pipeline). Memory: [`MsmPlan::leased_bytes`], whatever n.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -39,8 +40,8 @@ pub struct MsmPlan {
 }
 
 impl MsmPlan {
-    /// The fastest plan within `available_bytes` for sums of `columns` columns of scalars, `columns_on_disk` of them on disk, over
-    /// `points` bases, on the threads of the rayon pool that this is called from.
+    /// The fastest plan within `available_bytes` for sums of `columns` columns of scalars, `columns_on_disk`
+    /// of them on disk, over `points` bases, on the threads of the rayon pool that this is called from.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest that works for one column.
@@ -78,8 +79,8 @@ impl MsmPlan {
         })
     }
 
-    /// Plans for a pass with so many columns. A chunk smaller than a frame would bring the frame along each time, and one larger than the
-    /// sum buys nothing.
+    /// Plans for a pass with so many columns. A chunk smaller than a frame would bring the frame along each
+    /// time, and one larger than the sum buys nothing.
     fn candidates<P: Curve>(
         points: u64,
         columns: usize,
@@ -147,7 +148,8 @@ impl MsmPlan {
         .in_chunks(self.chunks())
     }
 
-    /// Bytes of the chunks: points, raw points, scalars of one column, and raw scalars of each column on disk.
+    /// Bytes of the chunks: points, raw points, scalars of one column, and raw scalars of each column on
+    /// disk.
     fn chunks_bytes<P: Curve>(&self) -> u64 {
         let chunk = self.chunk();
         let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame_bytes::<P>() as u64);
@@ -227,8 +229,8 @@ fn point_frame_bytes<P: Curve>() -> usize {
 /// The sums of `scalars[column][i] * bases[i]`. Vectors may be shorter than the bases.
 ///
 /// # Errors
-/// [`Error::Invalid`] for more scalars than bases; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
-/// [`Error::Damaged`].
+/// [`Error::Invalid`] for more scalars than bases; [`Error::BudgetTooSmall`], [`Error::OverBudget`],
+/// [`Error::Io`], [`Error::Damaged`].
 pub fn msm<P>(bases: &Column<Point<P>>, scalars: &[Scalars<'_, P::ScalarField>]) -> Result<Vec<Projective<P>>>
 where
     P: Curve<ScalarField: Element>,
@@ -291,12 +293,12 @@ where
     Ok(sums)
 }
 
-/// A kernel whose blocks of points are leased pages, huge ones where the system has them: buckets in fresh small pages cost a
-/// fault for every 64 of them.
+/// A kernel whose blocks of points are leased pages, huge ones where the system has them: buckets in fresh
+/// small pages cost a fault for every 64 of them.
 pub type LeasedMsm<P> = Msm<P, LeasedVec<Point<P>>>;
 
-/// The lease on what of [`MsmConfig::workspace_bytes`] is ordinary memory, and the kernel: in this order, since what is bound last is
-/// dropped first.
+/// The lease on what of [`MsmConfig::workspace_bytes`] is ordinary memory, and the kernel: in this order,
+/// since what is bound last is dropped first.
 ///
 /// # Errors
 /// [`Error::OverBudget`], [`Error::Memory`].

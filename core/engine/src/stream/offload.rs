@@ -1,14 +1,18 @@
-//! Whole jobs for an accelerator, if the workspace has one: columns as ends that an [`Accelerator`] reads from and writes to.
+//! Whole jobs for an accelerator, if the workspace has one: columns as ends that an [`Accelerator`] reads
+//! from and writes to.
 //!
-//! Only BN254's types go there. What an accelerator declines the caller does, as if there were no accelerator; a column that was half written is
-//! dropped. Memory while a job runs: two chunks for each column that is read, a third where the accelerator asks for parts of chunks, and
-//! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
-//! accelerator that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
+//! Only BN254's types go there. What an accelerator declines the caller does, as if there were no
+//! accelerator; a column that was half written is dropped. Memory while a job runs: two chunks for each
+//! column that is read, a third where the accelerator asks for parts of chunks, and what a [`Writer`] takes;
+//! for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so
+//! a accelerator that declines at once costs nothing; and all is given back before the processor plans with
+//! what the budget has left.
 //!
-//! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's own memory ([`InPlace`]): one frame,
-//! where parts end inside of one. Bytes are then not copied on the host; nor are those of a transform that goes to disk. By way of buffers go columns
-//! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
-//! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
+//! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's
+//! own memory ([`InPlace`]): one frame, where parts end inside of one. Bytes are then not copied on the host;
+//! nor are those of a transform that goes to disk. By way of buffers go columns in memory, memory that does
+//! not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they begin
+//! with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
 use std::any::Any;
 use std::ops::Range;
@@ -108,7 +112,8 @@ where
     Ok(sums.iter().map(same).collect())
 }
 
-/// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the tile.
+/// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the
+/// tile.
 fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
     (READ_AHEAD as u64 + 1) * column.transfer_bytes(chunk)
 }
@@ -138,8 +143,8 @@ fn sums_of<'a, F: Element>(
     })
 }
 
-/// The sum by the accelerator of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
-/// `None` if the processor has to make it.
+/// The sum by the accelerator of scalars that are made as they are asked for, over bases in descending
+/// chunks, each in its own upward order; `None` if the processor has to make it.
 pub fn descending_sum<P: Curve>(
     bases: &Column<Point<P>>,
     chunk: u64,
@@ -208,7 +213,8 @@ pub(super) fn transform<F: KernelField + Element>(
     }
     let mut output = Output {
         make: || {
-            // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs along in a copy.
+            // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs
+            // along in a copy.
             let bytes = n * SCALAR_BYTES as u64;
             if digests_bytes::<[u8; SCALAR_BYTES]>(bytes, SCRATCH_FRAME_BYTES as u64)
                 <= workspace.budget.available_bytes() / DIGESTS_SHARE
@@ -374,8 +380,8 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
     }
 }
 
-/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they are wanted, parts of one by
-/// way of a tile.
+/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they
+/// are wanted, parts of one by way of a tile.
 struct Walk<const N: usize> {
     column: Bytes<N>,
     chunk: u64,

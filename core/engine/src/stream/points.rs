@@ -1,7 +1,7 @@
 //! Columns of affine points, and multiples of others added to them.
 //!
-//! Memory: a chunk of every column, its read-ahead and write-behind buffers, and the multiplier's blocks on each thread, in half of what
-//! the budget has left; nothing that grows with n.
+//! Memory: a chunk of every column, its read-ahead and write-behind buffers, and the multiplier's blocks on
+//! each thread, in half of what the budget has left; nothing that grows with n.
 
 use rayon::current_num_threads;
 
@@ -24,11 +24,12 @@ const TERMS_MAX: u64 = 16;
 /// Chunks of a column that are in memory: decoded, and on their way in.
 const CHUNKS_PER_COLUMN: u64 = 3;
 
-/// `points[i] + sum of factor * column[i]`, over columns as long as `points`. Every column is read once, all at the same pace.
+/// `points[i] + sum of factor * column[i]`, over columns as long as `points`. Every column is read once, all
+/// at the same pace.
 ///
 /// # Errors
-/// [`Invalid::Length`] for a column of another length, [`Invalid::TooLong`] for more than 16 columns; [`crate::Error::OverBudget`], [`crate::Error::Io`],
-/// [`crate::Error::Damaged`].
+/// [`Invalid::Length`] for a column of another length, [`Invalid::TooLong`] for more than 16 columns;
+/// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn add_multiples<P: Curve>(
     points: &Column<Point<P>>,
     terms: &[(P::ScalarField, &Column<Point<P>>)],
@@ -103,7 +104,8 @@ struct Sizes {
     block_points: usize,
 }
 
-/// The largest sizes within `available_bytes` for `len` points and as many multiples, or the smallest that there are.
+/// The largest sizes within `available_bytes` for `len` points and as many multiples, or the smallest that
+/// there are.
 fn sizes<P: Curve>(len: u64, frame: u64, terms: u64, available_bytes: u64) -> Sizes {
     let threads = current_num_threads();
     let bytes = |sizes: &Sizes| {

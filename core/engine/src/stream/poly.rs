@@ -1,8 +1,8 @@
 //! Polynomials on disk: evaluation and combination. One pass each.
 //!
-//! Shapes: a column of n scalars, lowest degree first. Evaluation runs from the top down, since Horner's rule carries from the highest
-//! coefficient. Memory: one tile of [`Column::sequential_chunk`] scalars
-//! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
+//! Shapes: a column of n scalars, lowest degree first. Evaluation runs from the top down, since Horner's rule
+//! carries from the highest coefficient. Memory: one tile of [`Column::sequential_chunk`] scalars for each
+//! column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
 
 use crate::Result;
 use crate::budget::PAGE_BYTES;
@@ -36,8 +36,8 @@ fn evaluate_in_turn<F: KernelField + Element>(coefficients: &Column<F>, point: F
     Ok(carry[0])
 }
 
-/// `sum of factor * column`, as long as the longest column; shorter ones count as padded with zeros. Every column is read
-/// once, all at the same pace.
+/// `sum of factor * column`, as long as the longest column; shorter ones count as padded with zeros. Every
+/// column is read once, all at the same pace.
 ///
 /// # Errors
 /// [`Invalid::Empty`] without any column; else as [`evaluate`].
@@ -142,15 +142,16 @@ pub fn linear_combinations<F: KernelField + Element>(
     }
 }
 
-/// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`, without what
-/// the results keep.
+/// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`,
+/// without what the results keep.
 pub fn linear_combinations_bytes(columns: u64, outputs: u64, len: u64, frame_bytes: u64, chunk: u64) -> u64 {
     const SCALAR_BYTES: u64 = 32;
     let held_bytes = chunk.min(len) * SCALAR_BYTES;
     let tile = held_bytes.next_multiple_of(PAGE_BYTES as u64);
     let read = held_bytes.next_multiple_of(frame_bytes);
     let written = held_bytes.next_multiple_of(SCRATCH_FRAME_BYTES as u64);
-    // A draft has up to two buffers behind. Readers give theirs back with the last chunk, before it is written.
+    // A draft has up to two buffers behind. Readers give theirs back with the last chunk, before it is
+    // written.
     let chunks = len.div_ceil(chunk.max(1));
     let while_reading = columns * read + outputs * chunks.saturating_sub(1).min(2) * written;
     let at_the_end = outputs * chunks.min(2) * written;

@@ -28,7 +28,8 @@ impl<F: Element> std::fmt::Debug for Scalars<'_, F> {
     }
 }
 
-/// Scalars of another library, converted a chunk at a time. Every slice of an [`Element`] with the same bytes is one:
+/// Scalars of another library, converted a chunk at a time. Every slice of an [`Element`] with the same bytes
+/// is one:
 ///
 /// ```
 /// use spillproof_commit::Scalar;

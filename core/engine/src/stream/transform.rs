@@ -4,7 +4,8 @@ use crate::Result;
 use crate::error::Invalid;
 use spillproof_kernels::field::KernelField;
 
-/// A transform of `2^log_n` elements: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`.
+/// A transform of `2^log_n` elements: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j *
+/// input[j]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform<F> {
     /// log2 of the number of elements. A shorter input counts as padded with zeros.

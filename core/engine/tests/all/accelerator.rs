@@ -1,5 +1,5 @@
-//! The seam to an accelerator, with an accelerator over arkworks: what it does is taken, what it declines the processor does, with the
-//! same result.
+//! The seam to an accelerator, with an accelerator over arkworks: what it does is taken, what it declines the
+//! processor does, with the same result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,7 +71,8 @@ impl Arkworks {
         Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
     }
 
-    /// Each range on a thread of its own, the last first; there are none of what can be read in one order only.
+    /// Each range on a thread of its own, the last first; there are none of what can be read in one order
+    /// only.
     fn in_parts(&self, job: &accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         let Some(parts) = &job.parts else {
             return Ok(Answer::Declined("in one order only".into()));

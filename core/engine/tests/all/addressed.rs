@@ -1,4 +1,5 @@
-//! Cells with addresses against vectors, read through old addresses by other threads, and on disks that fail or lie.
+//! Cells with addresses against vectors, read through old addresses by other threads, and on disks that fail
+//! or lie.
 
 #![allow(unsafe_code)]
 
@@ -78,7 +79,8 @@ fn steps(len: u64) -> impl Strategy<Value = Vec<(usize, Step)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Arrays in a share that holds a fraction of them are as many vectors, through their calls and through addresses of any age.
+    /// Arrays in a share that holds a fraction of them are as many vectors, through their calls and through
+    /// addresses of any age.
     #[test]
     fn arrays_are_vectors_with_addresses(steps in steps(9001), pages in 20..80u64) {
         let (place, len) = (place(4 << 20), 9001);
@@ -136,7 +138,8 @@ fn resident_bytes(address: *const Words, bytes: usize) -> usize {
     pages.iter().filter(|page| **page & 1 != 0).count() * PAGE
 }
 
-/// 64 MiB of cells in 4 MiB of memory, while other threads read old ones: every value is right, and what is in memory stays within the share.
+/// 64 MiB of cells in 4 MiB of memory, while other threads read old ones: every value is right, and what is
+/// in memory stays within the share.
 #[test]
 fn other_threads_read_old_addresses_while_cells_are_written() {
     if is_skipped() {
@@ -301,7 +304,8 @@ fn write_and_read(workspace: &Workspace) -> Result<Vec<Words>> {
     Ok(read)
 }
 
-/// Every operation meets every fault: the right cells or a typed error. One flipped bit used to be another witness.
+/// Every operation meets every fault: the right cells or a typed error. One flipped bit used to be another
+/// witness.
 #[test]
 fn a_disk_that_fails_or_lies_is_an_error() {
     if is_skipped() {
@@ -379,7 +383,8 @@ fn threads_of_the_pool_wait_for_cells() {
     });
 }
 
-/// A cell that a thread reads through its address, and that the disk changed: the process says so and aborts. In a process of its own.
+/// A cell that a thread reads through its address, and that the disk changed: the process says so and aborts.
+/// In a process of its own.
 #[test]
 fn a_changed_cell_that_is_read_through_its_address_aborts_with_a_reason() {
     const NAME: &str = "SPILLPROOF_TEST_CHANGED_CELL";

@@ -361,7 +361,8 @@ fn a_bundle_gives_back_its_polynomials_in_place() {
     );
 }
 
-/// Columns in memory move to disk behind their handles and give their memory back, but for one of which a slice is lent.
+/// Columns in memory move to disk behind their handles and give their memory back, but for one of which a
+/// slice is lent.
 #[test]
 fn columns_in_memory_move_to_disk() {
     let dir = tempfile::tempdir().expect("temporary directory");

@@ -64,7 +64,8 @@ fn place(budget_bytes: u64) -> Place {
     place_with(budget_bytes, FaultPlan::none())
 }
 
-/// Bytes of the cells' pages that are in the page cache, whoever brought them: what a control group is charged.
+/// Bytes of the cells' pages that are in the page cache, whoever brought them: what a control group is
+/// charged.
 fn cached_bytes<T: Cell>(map: &Mapped<T>) -> usize {
     let first = map.address(0).addr();
     let start = first / PAGE * PAGE;
@@ -195,7 +196,8 @@ fn small_cells_and_odd_lengths() {
     ));
 }
 
-/// 64 MiB of cells in a share of 4 MiB: what is in memory stays within the share, and old addresses read what was written.
+/// 64 MiB of cells in a share of 4 MiB: what is in memory stays within the share, and old addresses read what
+/// was written.
 #[test]
 fn addresses_outlive_residency_and_memory_stays_within_the_share() {
     let place = place(64 << 20);
@@ -349,7 +351,8 @@ fn write_cells(workspace: &Workspace) -> Result<u64> {
     Ok(sum)
 }
 
-/// Every reservation and write-out can fail; each failure is an error that says what and where, and is not forgotten.
+/// Every reservation and write-out can fail; each failure is an error that says what and where, and is not
+/// forgotten.
 #[test]
 fn a_full_or_broken_disk_is_a_typed_error() {
     let counting = FaultPlan::none();

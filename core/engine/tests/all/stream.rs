@@ -143,7 +143,8 @@ fn a_transform_that_cannot_fit_says_what_would() {
 /// Values on a domain to values on a coset, and `a * b - c` of three columns of them.
 #[test]
 fn columns_transformed_twice_are_arkworks_in_every_way() {
-    // How often a column's bytes are written: at once in memory, one column after the other, in three passes, in four.
+    // How often a column's bytes are written: at once in memory, one column after the other, in three passes,
+    // in four.
     let mut written = BTreeSet::new();
     for (log_n, budgets_mib) in [
         (0, vec![64]),

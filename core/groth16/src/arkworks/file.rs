@@ -1,5 +1,6 @@
-//! A serialised key: the points of the verifying key, then arrays of points, each behind its length in eight bytes. The points' own form is that of
-//! arkworks' `CanonicalDeserialize`, compressed or not; which, follows from the lengths.
+//! A serialised key: the points of the verifying key, then arrays of points, each behind its length in eight
+//! bytes. The points' own form is that of arkworks' `CanonicalDeserialize`, compressed or not; which, follows
+//! from the lengths.
 
 use std::path::Path;
 

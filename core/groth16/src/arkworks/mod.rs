@@ -1,9 +1,10 @@
 //! Keys and circuits of `ark-groth16`: its proofs, with the key and the constraints on disk.
 //!
-//! [`CircuitKey::new`] writes a key and the constraints of a circuit to scratch columns once, after which the caller may drop the key;
-//! [`CircuitKey::read`] takes a serialised key from a file, and never has the whole of it in memory.
-//! [`CircuitKey::prove`] synthesises the assignment of a circuit without its constraints (32 bytes for each variable, in memory that arkworks
-//! allocates), writes it to a column, and proves. A proof is that of `Groth16::create_proof_with_reduction`, byte for byte.
+//! [`CircuitKey::new`] writes a key and the constraints of a circuit to scratch columns once, after which the
+//! caller may drop the key; [`CircuitKey::read`] takes a serialised key from a file, and never has the whole
+//! of it in memory. [`CircuitKey::prove`] synthesises the assignment of a circuit without its constraints (32
+//! bytes for each variable, in memory that arkworks allocates), writes it to a column, and proves. A proof is
+//! that of `Groth16::create_proof_with_reduction`, byte for byte.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -22,11 +23,11 @@
 //! }
 //! ```
 //!
-//! Memory within the budget: a few runs of points; up to 256 bytes for each distinct value of the coefficients while a key is made; then that of a
-//! proof.
+//! Memory within the budget: a few runs of points; up to 256 bytes for each distinct value of the
+//! coefficients while a key is made; then that of a proof.
 //!
-//! Memory outside of the budget: the key that `new` is given; the constraints that arkworks holds while `new` or `read` runs; the assignment,
-//! while it is synthesised.
+//! Memory outside of the budget: the key that `new` is given; the constraints that arkworks holds while `new`
+//! or `read` runs; the assignment, while it is synthesised.
 
 mod file;
 
@@ -61,8 +62,8 @@ const CHUNK: usize = 4096;
 /// The polynomials whose sums a key's `h_query` gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// `ark_groth16::r1cs_to_qap::LibsnarkReduction`, which `Groth16<E>` has unless told otherwise: multiples of the vanishing polynomial
-    /// by powers of X.
+    /// `ark_groth16::r1cs_to_qap::LibsnarkReduction`, which `Groth16<E>` has unless told otherwise: multiples
+    /// of the vanishing polynomial by powers of X.
     Libsnark,
     /// `CircomReduction` of `ark-circom`: the Lagrange basis of the odd powers of a root of twice the order.
     Circom,
@@ -78,7 +79,8 @@ impl Reduction {
     }
 }
 
-/// The points of a key. A column has one point for each signal or row; where the key has no point, the column has infinity.
+/// The points of a key. A column has one point for each signal or row; where the key has no point, the column
+/// has infinity.
 #[doc(hidden)]
 pub struct Parts<E: PairingCurve> {
     /// alpha, beta, delta.
@@ -103,9 +105,9 @@ impl<E: PairingCurve> CircuitKey<E> {
     /// Writes `key` and the constraints of `circuit`, which needs no assignment, to scratch columns.
     ///
     /// # Errors
-    /// [`Invalid::ProofSystem`] if the circuit cannot be synthesised, or has constraints of another kind than rank-1; [`Invalid::Length`] if
-    /// the key belongs to another circuit; [`Invalid::PowerOfTwo`] for more constraints than the field has roots of unity for; what writing
-    /// columns may give.
+    /// [`Invalid::ProofSystem`] if the circuit cannot be synthesised, or has constraints of another kind than
+    /// rank-1; [`Invalid::Length`] if the key belongs to another circuit; [`Invalid::PowerOfTwo`] for more
+    /// constraints than the field has roots of unity for; what writing columns may give.
     pub fn new<C>(
         session: &Arc<Session>,
         key: &ark_groth16::ProvingKey<E>,
@@ -119,11 +121,12 @@ impl<E: PairingCurve> CircuitKey<E> {
         Self::of(session, parts, circuit, reduction)
     }
 
-    /// Reads a key that `serialize_uncompressed` or `serialize_compressed` has written to a file. Points are checked to be on their curves, as
-    /// by `deserialize_with_mode` without its check of the subgroup.
+    /// Reads a key that `serialize_uncompressed` or `serialize_compressed` has written to a file. Points are
+    /// checked to be on their curves, as by `deserialize_with_mode` without its check of the subgroup.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`spillproof_engine::Error::Format`] for a file that is no such key; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`],
+    /// As [`Self::new`]; [`spillproof_engine::Error::Format`] for a file that is no such key;
+    /// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`],
     /// [`spillproof_engine::Error::OverBudget`].
     pub fn read<C>(
         session: &Arc<Session>,
@@ -150,8 +153,9 @@ impl<E: PairingCurve> CircuitKey<E> {
     /// The proof that `create_proof_with_reduction` makes with the random values `r` and `s`.
     ///
     /// # Errors
-    /// [`Invalid::ProofSystem`] if the circuit cannot be synthesised; otherwise as [`prove_in`]: [`Invalid::NotSatisfied`] for an assignment
-    /// that does not satisfy the constraints, [`Invalid::Length`] for one of another circuit.
+    /// [`Invalid::ProofSystem`] if the circuit cannot be synthesised; otherwise as [`prove_in`]:
+    /// [`Invalid::NotSatisfied`] for an assignment that does not satisfy the constraints, [`Invalid::Length`]
+    /// for one of another circuit.
     pub fn prove<C>(&self, circuit: C, random: [E::Scalar; 2]) -> Result<ark_groth16::Proof<E>>
     where
         C: ConstraintSynthesizer<E::Scalar>,

@@ -1,7 +1,7 @@
 //! Contributions to a key: snarkjs' `zkey contribute` and `zkey beacon`.
 //!
-//! A contributor multiplies delta by a secret x, and C and H by 1/x. Of x there is a proof: s and s·x for a random point s, and sp·x for a point sp
-//! that follows from the hash of everything before.
+//! A contributor multiplies delta by a secret x, and C and H by 1/x. Of x there is a proof: s and s·x for a
+//! random point s, and sp·x for a point sp that follows from the hash of everything before.
 
 use std::path::Path;
 
@@ -56,7 +56,8 @@ pub(super) struct Section<E: PairingCurve> {
 
 impl<E: PairingCurve> Section<E> {
     /// # Errors
-    /// [`spillproof_engine::Error::Format`] for contributions that are none; [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`].
+    /// [`spillproof_engine::Error::Format`] for contributions that are none;
+    /// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`].
     pub fn read(key: &Zkey<E>) -> Result<Self> {
         let refuse = |error| key.source.refuse(error);
         let range = contributions::range(&key.source.sections).map_err(refuse)?;
@@ -73,9 +74,11 @@ impl<E: PairingCurve> Section<E> {
 /// The origin of a contribution's secret.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The system's entropy, with a text of the contributor's mixed in. The secret stays in memory, and is gone with the call.
+    /// The system's entropy, with a text of the contributor's mixed in. The secret stays in memory, and is
+    /// gone with the call.
     Entropy(Vec<u8>),
-    /// A public random value that did not exist before the other contributions: anyone can repeat it, and it needs no trust.
+    /// A public random value that did not exist before the other contributions: anyone can repeat it, and it
+    /// needs no trust.
     Beacon {
         /// The value: 1 to 255 bytes.
         value: Vec<u8>,
@@ -98,8 +101,11 @@ pub struct Contributed {
 /// Makes a new `.zkey` file, with one contribution more than `key` has.
 ///
 /// # Errors
-/// [`Invalid::Contribution`] for a name or a beacon that no contribution has; [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, has points off the
-/// curve, or contributions that are none; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
+/// [`Invalid::Contribution`] for a name or a beacon that no contribution has;
+/// [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, has points off the
+/// curve, or contributions that are none; [`spillproof_engine::Error::File`],
+/// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's
+/// name keeps it then.
 pub fn contribute(
     workspace: &Workspace,
     [key, target]: [&Path; 2],
@@ -290,7 +296,8 @@ fn contribution_of<E: PairingCurve>(
     }
 }
 
-/// All sections in snarkjs' order, with other points in the header, C and H times `factor`, and the new section of contributions.
+/// All sections in snarkjs' order, with other points in the header, C and H times `factor`, and the new
+/// section of contributions.
 fn write<E: PairingCurve>(
     old: &Zkey<E>,
     mut file: NewFile,

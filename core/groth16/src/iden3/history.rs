@@ -1,7 +1,9 @@
-//! The history of a first phase: whether its contributions follow from one another, and the file from the last one.
+//! The history of a first phase: whether its contributions follow from one another, and the file from the
+//! last one.
 //!
-//! A ceremony begins with tau = alpha = beta = 1. A contributor gets a challenge, the hash of the powers so far, multiplies each of the three by a secret, and
-//! proves to know it: s and s·x for a random point s, and sp·x for a point sp that follows from the challenge, s and s·x.
+//! A ceremony begins with tau = alpha = beta = 1. A contributor gets a challenge, the hash of the powers so
+//! far, multiplies each of the three by a secret, and proves to know it: s and s·x for a random point s, and
+//! sp·x for a point sp that follows from the challenge, s and s·x.
 
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
@@ -35,7 +37,8 @@ pub(super) struct History<'a, E: PairingCurve> {
 
 impl<'a, E: PairingCurve> History<'a, E> {
     /// # Errors
-    /// [`spillproof_engine::Error::Format`] for contributions that are none; [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`].
+    /// [`spillproof_engine::Error::Format`] for contributions that are none;
+    /// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`].
     pub fn read(phase1: &'a Ptau) -> Result<Self> {
         let source = &phase1.source;
         let refuse = |error| source.refuse(error);
@@ -48,10 +51,12 @@ impl<'a, E: PairingCurve> History<'a, E> {
         })
     }
 
-    /// That each contribution follows from those before it, and the file, whose first points are these, from the last one.
+    /// That each contribution follows from those before it, and the file, whose first points are these, from
+    /// the last one.
     ///
     /// # Errors
-    /// [`FormatError::Contribution`], and [`FormatError::Field`] for a ceremony that is too large, in [`spillproof_engine::Error::Format`]; those of reading points.
+    /// [`FormatError::Contribution`], and [`FormatError::Field`] for a ceremony that is too large, in
+    /// [`spillproof_engine::Error::Format`]; those of reading points.
     pub fn check(
         &self,
         first: &FirstPointsOf<E>,

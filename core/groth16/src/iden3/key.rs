@@ -1,7 +1,7 @@
 //! Proving keys.
 //!
-//! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each, and the values stand once
-//! ([`Dictionary`]).
+//! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each,
+//! and the values stand once ([`Dictionary`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,12 +29,14 @@ use spillproof_kernels::parallel::Parallel;
 /// Elements that one thread decodes at a time.
 const JOB_ELEMENTS: usize = 256;
 
-/// A `.zkey` file: its points are read where they are, its coefficients are copied to scratch. Of points only the range of coordinates is checked when
-/// they are read: a proof is verified before it is given to the caller, and if it does not verify, [`ProvingKey::check_points`] looks for a point off the
-/// curve. [`import_zkey`] checks curve and subgroup.
+/// A `.zkey` file: its points are read where they are, its coefficients are copied to scratch. Of points only
+/// the range of coordinates is checked when they are read: a proof is verified before it is given to the
+/// caller, and if it does not verify, [`ProvingKey::check_points`] looks for a point off the curve.
+/// [`import_zkey`] checks curve and subgroup.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, or is damaged, with section and offset; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, or is damaged,
+/// with section and offset; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
 /// [`spillproof_engine::Error::OverBudget`].
 pub fn read_zkey<E: PairingCurve>(
     workspace: &Workspace,
@@ -141,7 +143,8 @@ pub struct ImportedKey {
     pub shape: Shape,
     /// Its curve.
     pub curve: CurveId,
-    /// Whether gamma and delta are equal, as in a key that no one has contributed to: proofs can be forged with it.
+    /// Whether gamma and delta are equal, as in a key that no one has contributed to: proofs can be forged
+    /// with it.
     pub is_without_contribution: bool,
     /// The root of the container: 32 bytes that name it.
     pub root: [u8; 32],

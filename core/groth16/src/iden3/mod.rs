@@ -1,12 +1,13 @@
-//! Files of circom, snarkjs and their relatives: proving keys (`.zkey`) and witnesses (`.wtns`) become columns; circuits (`.r1cs`) and first phases
-//! (`.ptau`) become keys, which others contribute to.
+//! Files of circom, snarkjs and their relatives: proving keys (`.zkey`) and witnesses (`.wtns`) become
+//! columns; circuits (`.r1cs`) and first phases (`.ptau`) become keys, which others contribute to.
 //!
-//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns, or a new file. Every value that is copied is checked (range, curve
-//! equation). Points of a key that stay in its file are checked for their range whenever they are read, those of a first phase for the curve, too. Arrays in these files do not begin where a disk's sectors do, so files
-//! are read through the page cache.
+//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns, or a new file.
+//! Every value that is copied is checked (range, curve equation). Points of a key that stay in its file are
+//! checked for their range whenever they are read, those of a first phase for the curve, too. Arrays in these
+//! files do not begin where a disk's sectors do, so files are read through the page cache.
 //!
-//! Memory: a few runs of a mebibyte at most, what writers take, and the distinct values of a circuit's coefficients; none of it grows with the
-//! circuit but the last.
+//! Memory: a few runs of a mebibyte at most, what writers take, and the distinct values of a circuit's
+//! coefficients; none of it grows with the circuit but the last.
 //!
 //! What is made of files alone is over the curve that the file names: the first of several, or the key.
 

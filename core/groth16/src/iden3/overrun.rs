@@ -1,9 +1,10 @@
 //! The difference of a point and words that are none, as snarkjs computes it.
 //!
-//! From 2^15 rows on, snarkjs' hash of a circuit takes one power of tau more than a file of the circuit's own power has: the bytes behind the last one, which
-//! are the prefix of the next section and the start of its content. They are no point, and their words may be above the modulus p. snarkjs' arithmetic
-//! corrects a sum by p once and a difference by p once, in words of R = 2^(64 N), and drops what is carried out of these: for such words the results are
-//! not those modulo p. Here are the same steps, in integers.
+//! From 2^15 rows on, snarkjs' hash of a circuit takes one power of tau more than a file of the circuit's own
+//! power has: the bytes behind the last one, which are the prefix of the next section and the start of its
+//! content. They are no point, and their words may be above the modulus p. snarkjs' arithmetic corrects a sum
+//! by p once and a difference by p once, in words of R = 2^(64 N), and drops what is carried out of these:
+//! for such words the results are not those modulo p. Here are the same steps, in integers.
 
 use ark_ff::{AdditiveGroup, Field, PrimeField};
 use num_bigint::BigUint;
@@ -63,7 +64,8 @@ impl Words {
         self.corrected((product + factor * &self.p) / &self.r)
     }
 
-    /// x, y and z of the sum of two points in affine form (Bernstein and Lange, *Explicit-Formulas Database*, mmadd-2007-bl).
+    /// x, y and z of the sum of two points in affine form (Bernstein and Lange, *Explicit-Formulas Database*,
+    /// mmadd-2007-bl).
     fn sum(&self, [x1, y1]: [&BigUint; 2], [x2, y2]: [&BigUint; 2]) -> [BigUint; 3] {
         let h = self.sub(x2, x1);
         let slope = self.sub(y2, y1);
@@ -84,7 +86,8 @@ impl Words {
     }
 }
 
-/// `behind - point` in the form in which it is hashed: coordinates as integers, big-endian. `behind` has as many bytes as a point, of a curve over a prime field.
+/// `behind - point` in the form in which it is hashed: coordinates as integers, big-endian. `behind` has as
+/// many bytes as a point, of a curve over a prime field.
 pub(super) fn difference<P: Curve>(behind: &[u8], point: &Point<P>) -> Vec<u8> {
     type Prime<P> = <<P as ark_ec::CurveConfig>::BaseField as CoordinateField>::Prime;
     let bytes = Prime::<P>::BYTES;

@@ -1,6 +1,7 @@
 //! The first phase of a ceremony (`.ptau`) as the points that a setup takes.
 //!
-//! A file that was prepared for the second phase has the Lagrange bases. Of one that was not, they are made by transforms of points.
+//! A file that was prepared for the second phase has the Lagrange bases. Of one that was not, they are made
+//! by transforms of points.
 
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::iden3::{PointRange, ptau};
@@ -112,8 +113,8 @@ impl Phase1 {
         self.ptau.header.curve
     }
 
-    /// tau^i for `start <= i < start + len`. A file of the circuit's own power has one less than twice the rows, and the one that is missing is
-    /// infinity.
+    /// tau^i for `start <= i < start + len`. A file of the circuit's own power has one less than twice the
+    /// rows, and the one that is missing is infinity.
     pub fn powers<P: Curve>(&self, start: u64, len: u64) -> Column<Point<P>> {
         self.ptau.part::<P>(&self.ptau.layout.tau_g1, start, len)
     }
@@ -195,8 +196,9 @@ impl Phase1 {
         odd(&self.basis::<E::G1Config>(&prepared.lagrange_g1, self.log_n + 1)?)
     }
 
-    /// In a file of the circuit's own power: the bytes that snarkjs hashes for the difference of the power behind the last one, which is none, and the last one
-    /// of the first n. Bytes that are not there count as zero.
+    /// In a file of the circuit's own power: the bytes that snarkjs hashes for the difference of the power
+    /// behind the last one, which is none, and the last one of the first n. Bytes that are not there count as
+    /// zero.
     pub fn last_difference<P: Curve>(&self) -> Result<Vec<u8>> {
         let (ptau, rows) = (&self.ptau, 1u64 << self.log_n);
         let offset = ptau.layout.tau_g1.byte_range().end();

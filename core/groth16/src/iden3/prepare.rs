@@ -1,4 +1,5 @@
-//! First phases for other uses: prepared for the second phase (snarkjs' `powersoftau prepare phase2`, byte for byte), and as an SRS of ours.
+//! First phases for other uses: prepared for the second phase (snarkjs' `powersoftau prepare phase2`, byte
+//! for byte), and as an SRS of ours.
 
 use std::path::Path;
 
@@ -20,12 +21,14 @@ use spillproof_kernels::curve::{Curve, Point};
 /// Sections of a file that is prepared.
 const SECTIONS: u32 = 11;
 
-/// Adds the Lagrange bases of 1, 2, 4, ..., `2^power` points to a first phase, in a new `.ptau` file. Gives the power and the curve. Bases that are
-/// there are made anew.
+/// Adds the Lagrange bases of 1, 2, 4, ..., `2^power` points to a first phase, in a new `.ptau` file. Gives
+/// the power and the curve. Bases that are there are made anew.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::Format`] for a file that is damaged or over another curve, or has points off the curve; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
-/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
+/// [`spillproof_engine::Error::Format`] for a file that is damaged or over another curve, or has points off
+/// the curve; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has
+/// the target's name keeps it then.
 pub fn prepare_ptau(
     workspace: &Workspace,
     files: [&Path; 2],
@@ -124,13 +127,14 @@ impl Bases<'_> {
     }
 }
 
-/// The first `2^k` powers of tau of a first phase over BN254 as an SRS without a Lagrange basis: they stay in the file, and each is checked whenever
-/// it is read. All powers that make a power of two are taken if there is no `k`. That they are powers of one tau is for
-/// [`check_srs`](spillproof_commit::check_srs) to say.
+/// The first `2^k` powers of tau of a first phase over BN254 as an SRS without a Lagrange basis: they stay in
+/// the file, and each is checked whenever it is read. All powers that make a power of two are taken if there
+/// is no `k`. That they are powers of one tau is for [`check_srs`](spillproof_commit::check_srs) to say.
 ///
 /// # Errors
-/// [`Invalid::SrsSize`] for a `k` above the file's; [`spillproof_engine::Error::Format`] for a damaged file, or one of another curve;
-/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`].
+/// [`Invalid::SrsSize`] for a `k` above the file's; [`spillproof_engine::Error::Format`] for a damaged file,
+/// or one of another curve; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`],
+/// [`spillproof_engine::Error::OverBudget`].
 pub fn open_ptau(workspace: &Workspace, file: &Path, k: Option<u32>) -> Result<Srs> {
     workspace.run(|| {
         let phase1 = Ptau::open(Source::open(workspace, file, FileKind::Ptau)?)?;
@@ -160,8 +164,8 @@ pub fn open_ptau(workspace: &Workspace, file: &Path, k: Option<u32>) -> Result<S
     })
 }
 
-/// Makes an SRS container of the powers that [`open_ptau`] opens, with the Lagrange basis for halo2's root of unity. Gives k and the root of the
-/// container.
+/// Makes an SRS container of the powers that [`open_ptau`] opens, with the Lagrange basis for halo2's root of
+/// unity. Gives k and the root of the container.
 ///
 /// # Errors
 /// Those of [`open_ptau`] and [`spillproof_commit::add_lagrange`].

@@ -1,6 +1,8 @@
-//! BLAKE2b from a state that is in a file: `.ptau` files have that of a response's hash, without the bytes before it.
+//! BLAKE2b from a state that is in a file: `.ptau` files have that of a response's hash, without the bytes
+//! before it.
 //!
-//! RFC 7693, section 3, without a key, with a digest of 64 bytes. Libraries for BLAKE2b have no way in for a state.
+//! RFC 7693, section 3, without a key, with a digest of 64 bytes. Libraries for BLAKE2b have no way in for a
+//! state.
 
 use spillproof_format::iden3::contributions::HASH_BYTES;
 use spillproof_format::iden3::history::{BLOCK_BYTES, HashState};

@@ -39,12 +39,14 @@ pub struct NewKey {
     pub circuit_hash: [u8; HASH_BYTES],
 }
 
-/// Makes the key of the circuit in a `.r1cs` file from a `.ptau` file, prepared for the second phase or not. gamma and delta are one: proofs can be
-/// forged with the key until someone contributes.
+/// Makes the key of the circuit in a `.r1cs` file from a `.ptau` file, prepared for the second phase or not.
+/// gamma and delta are one: proofs can be forged with the key until someone contributes.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::Format`] for files that are damaged, over another curve, or of too few powers; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
-/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
+/// [`spillproof_engine::Error::Format`] for files that are damaged, over another curve, or of too few powers;
+/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has
+/// the target's name keeps it then.
 pub fn setup(
     workspace: &Workspace,
     [r1cs, ptau]: [&Path; 2],
@@ -131,7 +133,8 @@ impl<E: PairingCurve> InitialKey<E> {
         }
     }
 
-    /// The hash of the circuit and the powers of tau: of all points, and in the place of H of the differences `tau^(i+n) - tau^i`.
+    /// The hash of the circuit and the powers of tau: of all points, and in the place of H of the differences
+    /// `tau^(i+n) - tau^i`.
     ///
     /// # Errors
     /// Those of [`add_multiples`].
@@ -157,7 +160,8 @@ impl<E: PairingCurve> InitialKey<E> {
         Ok(hash.finish())
     }
 
-    /// The differences `tau^(i+n) - tau^i`. There are n - 1, but snarkjs hashes one more from 2^15 rows on, behind the same number.
+    /// The differences `tau^(i+n) - tau^i`. There are n - 1, but snarkjs hashes one more from 2^15 rows on,
+    /// behind the same number.
     fn hash_differences<P: Curve<ScalarField = E::Scalar>>(&self, hash: &mut Transcript) -> Result<()> {
         let log_domain = self.shape().log_domain;
         let rows = 1u64 << log_domain;

@@ -21,8 +21,8 @@ pub(super) struct Source {
 
 impl Source {
     /// # Errors
-    /// [`spillproof_engine::Error::Format`] for a file of another kind, or whose sections do not add up; those of [`ForeignFile::open`] and
-    /// [`ForeignFile::read`].
+    /// [`spillproof_engine::Error::Format`] for a file of another kind, or whose sections do not add up;
+    /// those of [`ForeignFile::open`] and [`ForeignFile::read`].
     pub fn open(workspace: &Workspace, path: &Path, kind: FileKind) -> Result<Self> {
         let file = ForeignFile::open(workspace, path)?;
         let mut walk = SectionWalk::new(kind, file.len_bytes());
@@ -84,7 +84,8 @@ impl Source {
 /// The curve that a file names, of whichever kind it has to be.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::Format`] for a file of another kind, or a damaged one; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`],
+/// [`spillproof_engine::Error::Format`] for a file of another kind, or a damaged one;
+/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`],
 /// [`spillproof_engine::Error::OverBudget`].
 pub fn curve_of(workspace: &Workspace, path: &Path, kind: FileKind) -> Result<Curve> {
     let source = Source::open(workspace, path, kind)?;

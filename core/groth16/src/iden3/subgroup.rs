@@ -1,9 +1,10 @@
 //! Whether points of a curve are in its subgroup of prime order r.
 //!
-//! A sum of the points, each with a random weight, is in the subgroup if they are. If one is not, what it has besides is of an order that a prime
-//! factor f of the cofactor divides, and vanishes from the sum with a probability of about 1/f. So many sums are made that [`DOUBT_BITS`] are left
-//! with the smallest of the factors: 5 over BN254's second group (10069), 42 and 18 over the groups of BLS12-381 (3 and 13). Weights are short, since
-//! longer ones add nothing.
+//! A sum of the points, each with a random weight, is in the subgroup if they are. If one is not, what it has
+//! besides is of an order that a prime factor f of the cofactor divides, and vanishes from the sum with a
+//! probability of about 1/f. So many sums are made that [`DOUBT_BITS`] are left with the smallest of the
+//! factors: 5 over BN254's second group (10069), 42 and 18 over the groups of BLS12-381 (3 and 13). Weights
+//! are short, since longer ones add nothing.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
@@ -29,8 +30,8 @@ const WEIGHTS: u64 = 1 << (8 * WEIGHT_BYTES);
 /// Points that one thread checks at a time.
 const JOB_POINTS: usize = 64;
 
-/// Refuses points outside of the subgroup. For the error: their name, and the index in the file and the offset of the one at an index of the
-/// column.
+/// Refuses points outside of the subgroup. For the error: their name, and the index in the file and the
+/// offset of the one at an index of the column.
 ///
 /// # Errors
 /// [`spillproof_engine::Error::Format`] with the first such point; what reading the column may give.
@@ -59,7 +60,8 @@ fn have_sums_inside<P: Curve>(points: &Column<Point<P>>) -> Result<bool> {
     Ok(sums.iter().all(is_inside))
 }
 
-/// The places of an array's points in a column that begins with so many points at infinity, which are in the subgroup.
+/// The places of an array's points in a column that begins with so many points at infinity, which are in the
+/// subgroup.
 pub(super) fn behind(range: &PointRange, lead: u64) -> impl Fn(u64) -> (u64, u64) + Sync {
     move |index| {
         let index = index.saturating_sub(lead);
@@ -109,8 +111,8 @@ fn check_each<P: Curve>(
     Ok(())
 }
 
-/// Sums that a check takes, for a cofactor with its lowest limb first: a sum misses a point if its weight is the one of all, modulo a factor of the
-/// cofactor, that the other points call for.
+/// Sums that a check takes, for a cofactor with its lowest limb first: a sum misses a point if its weight is
+/// the one of all, modulo a factor of the cofactor, that the other points call for.
 fn sums(cofactor: &[u64]) -> usize {
     let remainder = |divisor: u64| {
         let step = |remainder: u64, limb: &u64| {
@@ -146,7 +148,8 @@ mod tests {
         assert_eq!(sums(&[65537]), 5, "none below 2^14");
     }
 
-    /// Whether sums of 1500 points of the subgroup pass, after these points were added to those at these places.
+    /// Whether sums of 1500 points of the subgroup pass, after these points were added to those at these
+    /// places.
     fn sums_are_inside<P: Curve>(added: &[(usize, Projective<P>)]) -> bool {
         let storage = Storage::builder().dir(std::env::temp_dir()).build().unwrap();
         let workspace = Workspace::new(storage, Budget::new(16 << 20));

@@ -21,7 +21,8 @@ const TILE_TERMS: usize = 1 << 12;
 /// A circuit.
 pub(super) struct Circuit<F> {
     pub header: r1cs::Header,
-    /// The terms of all three matrices ([`MATRICES`]), in the order of rows. The last rows bind the constant one and the public signals.
+    /// The terms of all three matrices ([`MATRICES`]), in the order of rows. The last rows bind the constant
+    /// one and the public signals.
     pub terms: Constraints<F>,
     /// Terms of each matrix.
     pub counts: [u64; 3],

@@ -1,4 +1,5 @@
-//! The hashes of circuits and contributions, and the random values that follow from hashes, as snarkjs has them.
+//! The hashes of circuits and contributions, and the random values that follow from hashes, as snarkjs has
+//! them.
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::Affine;
@@ -89,7 +90,8 @@ fn encode<F: CoordinateField>(point: &Coordinates<F>, out: &mut [u8]) {
     }
 }
 
-/// Random values that follow from the first 32 bytes of a hash: ChaCha20, whose key is these bytes as words of four, big-endian.
+/// Random values that follow from the first 32 bytes of a hash: ChaCha20, whose key is these bytes as words
+/// of four, big-endian.
 pub(super) fn generator(hash: &[u8]) -> ChaCha20Rng {
     let mut key = [0; 32];
     for (word, bytes) in key.as_chunks_mut::<4>().0.iter_mut().zip(hash.as_chunks::<4>().0) {
@@ -98,7 +100,8 @@ pub(super) fn generator(hash: &[u8]) -> ChaCha20Rng {
     ChaCha20Rng::from_seed(key)
 }
 
-/// A random element: limbs in Montgomery form, lowest first and each with its high word first, until they are below the modulus.
+/// A random element: limbs in Montgomery form, lowest first and each with its high word first, until they are
+/// below the modulus.
 pub(super) fn random_element<F: CoordinateField>(random: &mut ChaCha20Rng) -> F {
     let mut bytes = vec![0; F::BYTES];
     for part in bytes.chunks_exact_mut(F::Prime::BYTES) {
@@ -119,8 +122,8 @@ pub(super) fn random_element<F: CoordinateField>(random: &mut ChaCha20Rng) -> F 
     F::decode(&bytes)
 }
 
-/// A random point of the subgroup: a random x until there are points with it, a bit that chooses the larger of the two y, and the multiple by the
-/// cofactor.
+/// A random point of the subgroup: a random x until there are points with it, a bit that chooses the larger
+/// of the two y, and the multiple by the cofactor.
 pub(super) fn random_point<P: Curve>(random: &mut ChaCha20Rng) -> Affine<P> {
     loop {
         let x = random_element::<P::BaseField>(random);

@@ -1,8 +1,10 @@
-//! Whether a key is that of a circuit and a first phase, with the contributions that it lists: snarkjs' `zkey verify`.
+//! Whether a key is that of a circuit and a first phase, with the contributions that it lists: snarkjs'
+//! `zkey verify`.
 //!
-//! The key before the first contribution is made anew. Everything that contributions leave as it is has to be equal in both. delta follows the
-//! contributions one by one. C and H are the initial ones over delta: sums of both with the same random weights are compared in a pairing
-//! (with weights of 128 bits, wrong points go unnoticed with a probability of 2^-128).
+//! The key before the first contribution is made anew. Everything that contributions leave as it is has to be
+//! equal in both. delta follows the contributions one by one. C and H are the initial ones over delta: sums
+//! of both with the same random weights are compared in a pairing (with weights of 128 bits, wrong points go
+//! unnoticed with a probability of 2^-128).
 
 use std::ops::Range;
 use std::path::Path;
@@ -55,10 +57,12 @@ pub struct Contributor {
     pub hash: [u8; HASH_BYTES],
 }
 
-/// Verifies a `.zkey` file, the last of `files`, against the `.r1cs` file of its circuit and the `.ptau` file that it was made from.
+/// Verifies a `.zkey` file, the last of `files`, against the `.r1cs` file of its circuit and the `.ptau` file
+/// that it was made from.
 ///
 /// # Errors
-/// [`FormatError::Contribution`] and [`FormatError::NotDerived`], in [`spillproof_engine::Error::Format`], for a key that is not right; those of [`super::setup`].
+/// [`FormatError::Contribution`] and [`FormatError::NotDerived`], in [`spillproof_engine::Error::Format`],
+/// for a key that is not right; those of [`super::setup`].
 pub fn verify_zkey(
     workspace: &Workspace,
     files: [&Path; 3],

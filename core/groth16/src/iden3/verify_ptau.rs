@@ -1,8 +1,10 @@
 //! Whether the points of a first phase are powers of one secret.
 //!
-//! With random weights w_i of 128 bits, the sums of `w_i t_i` and of `w_i t_(i+1)` over an array have the ratio tau if each point is the one before it
-//! times tau; a pairing compares that with the ratio of the first powers in the other group. A Lagrange basis and the powers that it is of have equal sums
-//! with the weights of [`Challenge`]. Points say nothing about the persons that know tau: the history of contributions does ([`History`]).
+//! With random weights w_i of 128 bits, the sums of `w_i t_i` and of `w_i t_(i+1)` over an array have the
+//! ratio tau if each point is the one before it times tau; a pairing compares that with the ratio of the
+//! first powers in the other group. A Lagrange basis and the powers that it is of have equal sums with the
+//! weights of [`Challenge`]. Points say nothing about the persons that know tau: the history of contributions
+//! does ([`History`]).
 
 use std::path::Path;
 
@@ -42,14 +44,17 @@ pub struct VerifiedPtau {
     pub contributors: Vec<Contributor>,
 }
 
-/// Verifies a `.ptau` file: that its points are on their curves, in the subgroups of prime order, and powers of one tau, times one alpha, and times one
-/// beta; that its Lagrange bases, if it has them, are those of the powers; and that each contribution follows from those before it, and the powers from
-/// the last one. Of a file that was cut from a larger one the first powers are compared with the last contribution, and not the hash of all, which is of
-/// more powers than the file has.
+/// Verifies a `.ptau` file: that its points are on their curves, in the subgroups of prime order, and powers
+/// of one tau, times one alpha, and times one beta; that its Lagrange bases, if it has them, are those of the
+/// powers; and that each contribution follows from those before it, and the powers from the last one. Of a
+/// file that was cut from a larger one the first powers are compared with the last contribution, and not the
+/// hash of all, which is of more powers than the file has.
 ///
 /// # Errors
-/// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in [`spillproof_engine::Error::Format`], for a file that is not right;
-/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::BudgetTooSmall`].
+/// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in
+/// [`spillproof_engine::Error::Format`], for a file that is not right; [`spillproof_engine::Error::File`],
+/// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`],
+/// [`spillproof_engine::Error::BudgetTooSmall`].
 pub fn verify_ptau(
     workspace: &Workspace,
     file: &Path,
@@ -235,7 +240,8 @@ fn sum<P: Curve>(
     Ok(sums.first().copied().unwrap_or_default().into_affine())
 }
 
-/// The weights of a challenge, for powers ([`Challenge::monomial`]) or for Lagrange points ([`Challenge::lagrange`]).
+/// The weights of a challenge, for powers ([`Challenge::monomial`]) or for Lagrange points
+/// ([`Challenge::lagrange`]).
 struct ChallengeWeights<'a, F> {
     challenge: &'a Challenge<F>,
     count: usize,

@@ -8,7 +8,8 @@ use spillproof_kernels::parallel::Parallel;
 /// Weights that one thread makes at a time.
 const JOB_WEIGHTS: usize = 256;
 
-/// Weights of so many bytes, at most 16, that a random key gives: a keyed digest has those of neighbouring indices.
+/// Weights of so many bytes, at most 16, that a random key gives: a keyed digest has those of neighbouring
+/// indices.
 pub(super) struct Weights<const BYTES: usize> {
     key: [u8; 32],
     /// Indices before this one have the weight 0.

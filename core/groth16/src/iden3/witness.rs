@@ -19,8 +19,9 @@ const JOB_VALUES: usize = 1024;
 /// The values of a `.wtns` file as a scratch column: sealed, if the workspace's are.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::Format`] for a file that is no witness over this curve, or holds a value that is not below the modulus; [`spillproof_engine::Error::File`],
-/// [`spillproof_engine::Error::Io`]; [`spillproof_engine::Error::OverBudget`].
+/// [`spillproof_engine::Error::Format`] for a file that is no witness over this curve, or holds a value that
+/// is not below the modulus; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::OverBudget`].
 pub fn read_wtns<E: PairingCurve>(
     workspace: &Workspace,
     path: &Path,

@@ -3,9 +3,9 @@
 use super::lanes::{CHAINS_MAX, Lanes, LoopPart};
 use crate::field::CoordinateField;
 
-/// For each chain and lane the integer V with V P = `scale` R^2 modulo p, where P is the integer that the chain's product is. With `scale` =
-/// 2^(4 h) that is the inverse in the lanes' own Montgomery form. None if a product is zero. A function of its own: it is called once for
-/// hundreds of elements, from many loops.
+/// For each chain and lane the integer V with V P = `scale` R^2 modulo p, where P is the integer that the
+/// chain's product is. With `scale` = 2^(4 h) that is the inverse in the lanes' own Montgomery form. None if
+/// a product is zero. A function of its own: it is called once for hundreds of elements, from many loops.
 #[inline(always)]
 pub(crate) fn invert<F: CoordinateField, const W: usize, L: Lanes<F, W>>(
     lanes: L,

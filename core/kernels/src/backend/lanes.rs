@@ -1,15 +1,18 @@
 //! The interface of a backend: arithmetic on W elements at a time.
 //!
-//! Elements come from memory in native form ([`crate::field`]) as a [`Lanes::Native`], are unpacked to a [`Lanes::Value`],
-//! and go back when they are canonical. Values are *carried* (operands and results of products) or *loose* (sums and differences); each function says which multiples of p it takes, and a kernel's header keeps the books for p <= R / 32. A backend that works
-//! with canonical values throughout does nothing where others carry and reduce.
+//! Elements come from memory in native form ([`crate::field`]) as a [`Lanes::Native`], are unpacked to a
+//! [`Lanes::Value`], and go back when they are canonical. Values are *carried* (operands and results of
+//! products) or *loose* (sums and differences); each function says which multiples of p it takes, and a
+//! kernel's header keeps the books for p <= R / 32. A backend that works with canonical values throughout
+//! does nothing where others carry and reduce.
 //!
-//! Shift. A backend may have a Montgomery form of its own: with R 2^s in place of the native R, products of native values are too
-//! small by 2^s. One operand is then taken *shifted*, 2^s times: when it is unpacked, or, for a constant, once.
-//! [`Lanes::SHIFT`] is s.
+//! Shift. A backend may have a Montgomery form of its own: with R 2^s in place of the native R, products of
+//! native values are too small by 2^s. One operand is then taken *shifted*, 2^s times: when it is unpacked,
+//! or, for a constant, once. [`Lanes::SHIFT`] is s.
 //!
-//! Loops over lanes implement [`Kernel`], with `#[inline(always)]` on `run` and everything below it, since only there the compiler
-//! knows the instructions. Closures are not compiled for them: no closure may do arithmetic in lanes.
+//! Loops over lanes implement [`Kernel`], with `#[inline(always)]` on `run` and everything below it, since
+//! only there the compiler knows the instructions. Closures are not compiled for them: no closure may do
+//! arithmetic in lanes.
 
 use crate::field::CoordinateField;
 
@@ -37,8 +40,8 @@ pub trait LoopPart {
     fn run(self) -> Self::Output;
 }
 
-/// Work that is done while a product is made. The multiplier is busy then, and a product is longer than the out-of-order window, so
-/// that the processor overlaps both only where their instructions are interleaved.
+/// Work that is done while a product is made. The multiplier is busy then, and a product is longer than the
+/// out-of-order window, so that the processor overlaps both only where their instructions are interleaved.
 pub trait Beside {
     /// Part `step` of `steps`, which come in order.
     fn step(&mut self, step: usize, steps: usize);
@@ -69,14 +72,15 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     const SHIFT: u32;
     /// Whether the field is an extension, so that the norm of an element is another one.
     const EXTENSION: bool;
-    /// Whether [`Self::Columns`] cost so little beside multiplications that three products in columns are cheaper than four that
-    /// are reduced two by two.
+    /// Whether [`Self::Columns`] cost so little beside multiplications that three products in columns are
+    /// cheaper than four that are reduced two by two.
     const COLUMNS: bool;
 
     /// The lanes of the prime field.
     fn prime(self) -> Self::Prime;
 
-    /// Runs a part of a loop as a function of its own: a long one that stands in many places is compiled once.
+    /// Runs a part of a loop as a function of its own: a long one that stands in many places is compiled
+    /// once.
     fn outlined<K: LoopPart>(self, part: K) -> K::Output;
 
     /// Elements from places in any memory.
@@ -98,7 +102,8 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     /// Asks for the cache lines of `value`.
     fn prefetch<T>(self, value: &T);
 
-    /// `a * b`, carried, and other work between: below `a b / R + 2p`. In an extension components of `b` are below 4p.
+    /// `a * b`, carried, and other work between: below `a b / R + 2p`. In an extension components of `b` are
+    /// below 4p.
     fn product_beside(self, a: &Self::Value, b: &Self::Value, beside: &mut impl Beside) -> Self::Value;
     /// `a * a`, as a product.
     fn square(self, a: &Self::Value) -> Self::Value;
@@ -240,7 +245,8 @@ pub type PrimeKept<F, const W: usize, L> =
 #[repr(transparent)]
 pub struct Factor(pub(super) [u64; 10]);
 
-/// Lanes with room for butterflies, for fields with 63 p < R. Values between layers are carried and below 29 p.
+/// Lanes with room for butterflies, for fields with 63 p < R. Values between layers are carried and below 29
+/// p.
 pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     /// Elements' room that W values take in [`Self::save`].
     const SAVED_ELEMENTS: usize;
@@ -251,8 +257,8 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     fn factor(self, value: &F) -> Factor;
     /// `a * factor`, carried, below 11 p.
     fn scaled(self, a: &Self::Value, factor: &Factor) -> Self::Value;
-    /// A carried value below 32 p, less a multiple of p: below 5 p, loose, its top limb not negative; or the value itself, where
-    /// [`Lanes::canonical`] takes it as it is.
+    /// A carried value below 32 p, less a multiple of p: below 5 p, loose, its top limb not negative; or the
+    /// value itself, where [`Lanes::canonical`] takes it as it is.
     fn lowered(self, a: &Self::Value) -> Self::Value;
     /// `a + b`, for carried operands whose sum is below 32 p: carried, below 5 p.
     fn sum_lowered(self, a: &Self::Value, b: &Self::Value) -> Self::Value;
@@ -263,7 +269,8 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
 
     /// One layer of a first group, whose factor is 1: `(low + high, low - high)`.
     fn butterfly_one(self, low: &mut Self::Kept, high: &mut Self::Kept);
-    /// Two layers: with `factors[0]`, values 0 and 2, and 1 and 3; then with `factors[1]` 0 and 1, with `factors[2]` 2 and 3.
+    /// Two layers: with `factors[0]`, values 0 and 2, and 1 and 3; then with `factors[1]` 0 and 1, with
+    /// `factors[2]` 2 and 3.
     fn two_layers(self, values: [&mut Self::Kept; 4], factors: [&Factor; 3]);
     /// [`Self::two_layers`] of a first group, where all factors but the last are 1.
     fn two_layers_one(self, values: [&mut Self::Kept; 4], factor: &Factor);
@@ -273,7 +280,8 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     /// The reverse of [`Self::save`]. Panics if there are fewer elements.
     fn restore(self, from: &[F]) -> Self::Value;
 
-    /// At least `len` values of any content: the buffer that the thread kept, if it did and it is long enough.
+    /// At least `len` values of any content: the buffer that the thread kept, if it did and it is long
+    /// enough.
     fn take_buffer(self, len: usize) -> Vec<Self::Kept>;
     /// Keeps a buffer for this thread's next [`Self::take_buffer`], unless it is too large to be kept.
     fn keep_buffer(self, buffer: Vec<Self::Kept>);

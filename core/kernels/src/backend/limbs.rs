@@ -1,11 +1,12 @@
-//! What lanes of every width have in common: vectors of 64-bit words, in which word i of an element is in vector i, and limbs of B bits in such
-//! words. Memory: none.
+//! What lanes of every width have in common: vectors of 64-bit words, in which word i of an element is in
+//! vector i, and limbs of B bits in such words. Memory: none.
 // Limbs are walked by index in several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
 use super::radix::mask;
 
-/// The body for each index below a bound, which is at most 14: a loop that is certain to be unrolled, whatever the size of its body.
+/// The body for each index below a bound, which is at most 14: a loop that is certain to be unrolled,
+/// whatever the size of its body.
 macro_rules! unrolled {
     ($i:ident below $bound:ident in $body:block) => {
         unrolled!(@ $i $bound $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)

@@ -1,12 +1,14 @@
 //! The one place that knows which instructions the processor has.
 //!
-//! An algorithm is a [`Kernel`]: a loop over [`Lanes`], W elements at a time, written once. A backend is a file that implements the lanes:
-//! `portable`, one element in plain Rust, whose products are those of `words` (MULX and ADX) where the processor has them; `avx2`, four
-//! elements in limbs of 29 bits; and `avx512`, eight elements in 52-bit multiply-adds. The last two share `limbs`. Lanes of a quadratic
-//! extension are made of any backend's lanes (`quadratic`). All backends give the same bits. Another one is another file, a [`Backend`]
-//! and a line in `Backend::run`.
+//! An algorithm is a [`Kernel`]: a loop over [`Lanes`], W elements at a time, written once. A backend is a
+//! file that implements the lanes: `portable`, one element in plain Rust, whose products are those of `words`
+//! (MULX and ADX) where the processor has them; `avx2`, four elements in limbs of 29 bits; and `avx512`,
+//! eight elements in 52-bit multiply-adds. The last two share `limbs`. Lanes of a quadratic extension are
+//! made of any backend's lanes (`quadratic`). All backends give the same bits. Another one is another file, a
+//! [`Backend`] and a line in `Backend::run`.
 //!
-//! `SPILLPROOF_CPU=portable`, `words`, `avx2` or `avx512` forces a backend, so that one machine can test them all. Memory: none.
+//! `SPILLPROOF_CPU=portable`, `words`, `avx2` or `avx512` forces a backend, so that one machine can test them
+//! all. Memory: none.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -51,8 +53,9 @@ const VARIABLE: &str = "SPILLPROOF_CPU";
 pub enum Backend {
     /// Plain Rust on 64-bit words.
     Portable,
-    /// 64-bit words with MULX, ADCX and ADOX (BMI2 and ADX: Broadwell, Zen and later). It is a way to multiply that all kernels share,
-    /// so it is chosen for the whole process only: by this backend, and by those below for what they do one element at a time.
+    /// 64-bit words with MULX, ADCX and ADOX (BMI2 and ADX: Broadwell, Zen and later). It is a way to
+    /// multiply that all kernels share, so it is chosen for the whole process only: by this backend, and by
+    /// those below for what they do one element at a time.
     Words,
     /// Four lanes of limbs of 29 bits (x86-64 with AVX2: Haswell, Zen and later).
     Avx2,
@@ -91,8 +94,9 @@ pub trait WideVectorised {}
 impl<F> WideVectorised for F {}
 
 impl Backend {
-    /// The fastest backend of this machine, or the one that `SPILLPROOF_CPU` names: `portable`, `words`, `avx2` or `avx512`. A name that is
-    /// unknown, or of a backend that the machine lacks, gives a warning and the portable one. Looked up once per process.
+    /// The fastest backend of this machine, or the one that `SPILLPROOF_CPU` names: `portable`, `words`,
+    /// `avx2` or `avx512`. A name that is unknown, or of a backend that the machine lacks, gives a warning
+    /// and the portable one. Looked up once per process.
     pub fn detect() -> Self {
         static DETECTED: OnceLock<Backend> = OnceLock::new();
         *DETECTED.get_or_init(|| {
@@ -116,8 +120,8 @@ impl Backend {
         }
     }
 
-    /// Whether lanes pay where they take a multiplication more than one element at a time, as inverses do: of eight they do; with four, an
-    /// inverse took 87 ns beside 79 (Zen 4).
+    /// Whether lanes pay where they take a multiplication more than one element at a time, as inverses do: of
+    /// eight they do; with four, an inverse took 87 ns beside 79 (Zen 4).
     pub(super) fn pays_for_extra_products(self) -> bool {
         match self {
             Self::Portable | Self::Words | Self::Avx2 => false,

@@ -1,4 +1,5 @@
-//! One element at a time, in plain Rust: every value is canonical, and its native form is its form. Memory: none.
+//! One element at a time, in plain Rust: every value is canonical, and its native form is its form. Memory:
+//! none.
 
 use super::lanes::{Beside, Lanes, LoopPart};
 use crate::field::CoordinateField;

@@ -1,17 +1,20 @@
 //! Lanes of a quadratic extension with u^2 = -1, made of the lanes of its prime field.
 //!
-//! Algorithm: both components of a product are reduced once. Karatsuba: with t0 = a0 b0, t1 = a1 b1 and t2 = (a0 + a1)(b0 + b1) as
-//! columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Where columns cost too much ([`Lanes::COLUMNS`]), four products:
-//! a0 b0 + a1 (4p - b1) and a0 b1 + a1 b0. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
+//! Algorithm: both components of a product are reduced once. Karatsuba: with t0 = a0 b0, t1 = a1 b1 and t2 =
+//! (a0 + a1)(b0 + b1) as columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Where columns cost too
+//! much ([`Lanes::COLUMNS`]), four products: a0 b0 + a1 (4p - b1) and a0 b1 + a1 b0. Squares: (a0 + a1)(a0 -
+//! a1) + 2 a0 a1 u.
 //!
-//! Bounds, in multiples of p <= R / 32, for components of operands below A and B with A B <= 32: t0 - t1 is reduced to more than -1 and
-//! less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4. The sums of components, A + A and B + B, have to stay
-//! below R. By four products, B is at most 4: of a large operand and a small one, kernels take the large one first. Components are below
-//! A (B + 4) / 32 + 2, or for p <= R / 64 below A (B + 4) / 64 + 2: at most 4 for A <= 16, and below 5 for a shifted operand and a canonical
-//! one. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
-//! A <= 2: below 8 / 32 + 2 < 3.
+//! Bounds, in multiples of p <= R / 32, for components of operands below A and B with A B <= 32: t0 - t1 is
+//! reduced to more than -1 and less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4.
+//! The sums of components, A + A and B + B, have to stay below R. By four products, B is at most 4: of a
+//! large operand and a small one, kernels take the large one first. Components are below A (B + 4) / 32 + 2,
+//! or for p <= R / 64 below A (B + 4) / 64 + 2: at most 4 for A <= 16, and below 5 for a shifted operand and
+//! a canonical one. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both
+//! components are below 4. Norms, for A <= 2: below 8 / 32 + 2 < 3.
 //!
-//! Products are functions of their own: operands go through memory, which costs little beside three or four products of the prime field.
+//! Products are functions of their own: operands go through memory, which costs little beside three or four
+//! products of the prime field.
 
 use ark_ff::{AdditiveGroup, PrimeField, QuadExtConfig, QuadExtField};
 

@@ -1,4 +1,5 @@
-//! The constants of a prime for arithmetic on L limbs of B bits, R = 2^(B L). Little-endian everywhere; computed by the compiler.
+//! The constants of a prime for arithmetic on L limbs of B bits, R = 2^(B L). Little-endian everywhere;
+//! computed by the compiler.
 
 /// The bits of a limb, all ones.
 pub(super) const fn mask<const B: usize>() -> u64 {
@@ -18,12 +19,13 @@ pub(super) struct Radix<const B: usize, const L: usize> {
     pub multiples: [[u64; 8]; L],
     /// Bits of p's top limb.
     pub top_bits: u32,
-    /// 2^(B - 2 + `top_bits`) / p's top limb, rounded down: its product with a top limb, without the last B - 2 + `top_bits` bits, is a
-    /// quotient by p.
+    /// 2^(B - 2 + `top_bits`) / p's top limb, rounded down: its product with a top limb, without the last B -
+    /// 2 + `top_bits` bits, is a quotient by p.
     pub quotient: u64,
     /// Limb i of 4 j p at [i][j].
     pub fours: [[u64; 8]; L],
-    /// 2^(B - 2 + `top_bits`) / (p's top limb + 1), rounded down: quotients by p as above that are never too large.
+    /// 2^(B - 2 + `top_bits`) / (p's top limb + 1), rounded down: quotients by p as above that are never too
+    /// large.
     pub quotient_low: u64,
     /// R - p.
     pub negative: [u64; L],
@@ -49,8 +51,8 @@ impl<const B: usize, const L: usize> Radix<B, L> {
         roomy: false,
     };
 
-    /// The constants for the modulus given in 64-bit limbs, or none if it is out of range: 32 p <= R is what products need, and quotients
-    /// are estimated from the top limb, which has to have enough bits for it.
+    /// The constants for the modulus given in 64-bit limbs, or none if it is out of range: 32 p <= R is what
+    /// products need, and quotients are estimated from the top limb, which has to have enough bits for it.
     pub const fn new<const N: usize>(modulus: [u64; N]) -> Option<Self> {
         let p: [u64; L] = to_radix::<B, N, L>(modulus);
         let top_bits = 64 - p[L - 1].leading_zeros();

@@ -43,7 +43,8 @@ fn on_all<F: CoordinateField, K: Kernel<F>>(test: impl Fn() -> K) {
 fn values<F: CoordinateField>(seed: u64) -> Vec<F> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut values = vec![F::ZERO, F::ONE, -F::ONE, F::ONE.double()];
-    // As limbs: 1, 2, p - 1, p - 2, all ones in a limb, one bit above it; in the first component and in the last.
+    // As limbs: 1, 2, p - 1, p - 2, all ones in a limb, one bit above it; in the first component and in the
+    // last.
     for component in (0..F::BYTES).step_by(F::Prime::BYTES) {
         let power = |bit: usize| {
             let mut bytes = vec![0; F::BYTES];
@@ -144,7 +145,8 @@ impl<F: CoordinateField> Kernel<F> for SumsOfProducts {
         let (mut columns, mut wanted) = (lanes.no_columns(), [F::ZERO; W]);
         for i in 0..64 {
             let run = &values[i * W % (values.len() - W)..][..W];
-            // Both operands are below p: 64 products of an unreduced shifted one are more than `canonical` takes.
+            // Both operands are below p: 64 products of an unreduced shifted one are more than `canonical`
+            // takes.
             let factor = lanes.splat(&lanes.shifted(&run[0]));
             lanes.add_product(&mut columns, &factor, &lanes.load(run));
             wanted.iter_mut().zip(run).for_each(|(sum, b)| *sum += run[0] * b);

@@ -1,8 +1,8 @@
 //! One Montgomery product in 64-bit words, with the two carry chains of MULX, ADCX and ADOX.
 //!
-//! Compilers keep one carry flag where the processor has two, so this is assembly; the algorithm and its bounds are those of
-//! `kernels/field/limbs.rs` (Ozturk, Guilford, Gopal and Feghali, *New instructions supporting large integer arithmetic on
-//! Intel architecture processors*, 2012). Memory: none.
+//! Compilers keep one carry flag where the processor has two, so this is assembly; the algorithm and its
+//! bounds are those of `kernels/field/limbs.rs` (Ozturk, Guilford, Gopal and Feghali, *New instructions
+//! supporting large integer arithmetic on Intel architecture processors*, 2012). Memory: none.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -78,13 +78,14 @@ impl Words {
         chosen
     }
 
-    /// `a * b / 2^256` modulo p, not reduced to below p, where `inverse` = -1/p modulo 2^64. As for the portable form, p has a
-    /// spare bit.
+    /// `a * b / 2^256` modulo p, not reduced to below p, where `inverse` = -1/p modulo 2^64. As for the
+    /// portable form, p has a spare bit.
     #[inline(always)]
     pub(crate) fn product(self, a: &[u64; 4], b: &[u64; 4], p: &[u64; 4], inverse: u64) -> [u64; 4] {
         let (r0, r1, r2, r3): (u64, u64, u64, u64);
-        // SAFETY: the processor has the instructions, or there were no `Words`. Only the 32 bytes at a, b and p are read, which
-        // the references vouch for; nothing is written but registers, all of them declared, and flags.
+        // SAFETY: the processor has the instructions, or there were no `Words`. Only the 32 bytes at a, b and
+        // p are read, which the references vouch for; nothing is written but registers, all of them declared,
+        // and flags.
         unsafe {
             asm!(
                 "mov rdx, [{b}]\n xor {low:e}, {low:e}",

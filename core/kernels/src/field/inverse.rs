@@ -1,9 +1,10 @@
 //! The inverse of one number modulo an odd prime.
 //!
-//! Algorithm: Stein's binary GCD, 31 halvings at a time: their effect on both numbers is found from 33 leading and 31 trailing
-//! bits, and then applied to the whole (Pornin, *Optimized Binary GCD for Modular Inversion*, 2020, algorithm 2). The cofactors are
-//! divided by 2^31 modulo p with them, as in a Montgomery reduction, so that no power of two is left at the end, and the loop
-//! stops when it is done: time depends on the number. Bounds: p below 2^(64 N - 1), cofactors below p. Memory: none.
+//! Algorithm: Stein's binary GCD, 31 halvings at a time: their effect on both numbers is found from 33
+//! leading and 31 trailing bits, and then applied to the whole (Pornin, *Optimized Binary GCD for Modular
+//! Inversion*, 2020, algorithm 2). The cofactors are divided by 2^31 modulo p with them, as in a Montgomery
+//! reduction, so that no power of two is left at the end, and the loop stops when it is done: time depends on
+//! the number. Bounds: p below 2^(64 N - 1), cofactors below p. Memory: none.
 
 use super::limbs::{Limbs, add, sub};
 

@@ -1,7 +1,9 @@
-//! Integers of N 64-bit limbs, lowest first, without branches, and Montgomery multiplication modulo a prime of that length.
+//! Integers of N 64-bit limbs, lowest first, without branches, and Montgomery multiplication modulo a prime
+//! of that length.
 //!
-//! Algorithm: CIOS multiplication with the "no carry" saving for moduli with a spare bit (Koç, Acar and Kaliski, *Analyzing and
-//! Comparing Montgomery Multiplication Algorithms*, 1996, section 5; the saving is due to the gnark team). Memory: none.
+//! Algorithm: CIOS multiplication with the "no carry" saving for moduli with a spare bit (Koç, Acar and
+//! Kaliski, *Analyzing and Comparing Montgomery Multiplication Algorithms*, 1996, section 5; the saving is
+//! due to the gnark team). Memory: none.
 
 use std::marker::PhantomData;
 
@@ -89,7 +91,8 @@ impl<T: MontConfig<N>, const N: usize> Constants<T, N> {
     };
 }
 
-/// `a * b / 2^(64 N)` modulo p, below 2p for `b` below p and `a` below 4p (where `LAZY`) or p (else). p has a spare bit.
+/// `a * b / 2^(64 N)` modulo p, below 2p for `b` below p and `a` below 4p (where `LAZY`) or p (else). p has a
+/// spare bit.
 #[inline(always)]
 pub(super) fn multiply_unreduced<T: MontConfig<N>, const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> Limbs<N> {
     #[cfg(target_arch = "x86_64")]

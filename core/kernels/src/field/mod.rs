@@ -1,18 +1,20 @@
 //! Field arithmetic without branches, on arkworks' own types.
 //!
-//! Values are arkworks' `Fp<MontBackend<_, N>, N>`: limbs little-endian, Montgomery form with R = 2^(64 N), so that nothing is
-//! converted on the way in or out. arkworks' additions branch on the comparison with p, which the processor can't predict for
-//! random values: the versions here do not branch, and are what the inner loops of [`super::msm`], [`super::ntt`] and
-//! [`super::poly`] use. Memory: none.
+//! Values are arkworks' `Fp<MontBackend<_, N>, N>`: limbs little-endian, Montgomery form with R = 2^(64 N),
+//! so that nothing is converted on the way in or out. arkworks' additions branch on the comparison with p,
+//! which the processor can't predict for random values: the versions here do not branch, and are what the
+//! inner loops of [`super::msm`], [`super::ntt`] and [`super::poly`] use. Memory: none.
 //!
 //! The family of traits, each an extension of the one before:
 //! - [`NativeField`] (`spillproof-format`): an element as bytes.
-//! - [`CoordinateField`]: branchless arithmetic, on one backend or another. Points have their coordinates in it: primes of 4 limbs
-//!   (BN254, Pallas, Vesta) and of 6 limbs (BLS12-381), and quadratic extensions of both (G2).
+//! - [`CoordinateField`]: branchless arithmetic, on one backend or another. Points have their coordinates in
+//!   it: primes of 4 limbs (BN254, Pallas, Vesta) and of 6 limbs (BLS12-381), and quadratic extensions of
+//!   both (G2).
 //! - [`KernelField`]: a prime of 4 limbs, as scalars are. Transforms, polynomials and programs work in it.
 //!
-//! Bounds: every public value is *canonical*, below p. Between butterflies only, values of fields with 4p < 2^256 may be *lazy*,
-//! below 4p (Harvey, *Faster arithmetic for number-theoretic transforms*, 2014, algorithm 4).
+//! Bounds: every public value is *canonical*, below p. Between butterflies only, values of fields with 4p <
+//! 2^256 may be *lazy*, below 4p (Harvey, *Faster arithmetic for number-theoretic transforms*, 2014,
+//! algorithm 4).
 
 mod inverse;
 mod limbs;
@@ -55,16 +57,18 @@ pub trait CoordinateField: NativeField + Vectorised {
     fn signed(&self, negative: bool) -> Self;
     /// `1 / self`, none for zero. With branches on the value.
     fn inverted(&self) -> Option<Self>;
-    /// An element of the prime field that is zero for zero only, and with which [`Self::over_norm`] divides: the element itself, or its
-    /// norm.
+    /// An element of the prime field that is zero for zero only, and with which [`Self::over_norm`] divides:
+    /// the element itself, or its norm.
     fn norm(&self) -> Self::Prime;
     /// `1 / self`, for the inverse of [`Self::norm`].
     fn over_norm(&self, inverse_norm: &Self::Prime) -> Self;
 }
 
-/// A prime field of four limbs: that of scalars, in which transforms, polynomials and constraint programs work.
+/// A prime field of four limbs: that of scalars, in which transforms, polynomials and constraint programs
+/// work.
 ///
-/// Implemented for the fields of [`FieldKernels`]. Functions with `lazy` in their name take and give lazy values, all others canonical ones.
+/// Implemented for the fields of [`FieldKernels`]. Functions with `lazy` in their name take and give lazy
+/// values, all others canonical ones.
 pub trait KernelField: CoordinateField<Prime = Self> + PrimeField + WideVectorised + FieldKernels {
     /// Whether 4p < 2^256. Else lazy values are canonical ones.
     const LAZY: bool;

@@ -1,7 +1,8 @@
-//! Arithmetic of a quadratic extension, c0 + c1 u with u^2 = beta, over the branchless arithmetic of its prime field.
+//! Arithmetic of a quadratic extension, c0 + c1 u with u^2 = beta, over the branchless arithmetic of its
+//! prime field.
 //!
-//! Products are Karatsuba's: three of the prime field. The inverse is conj(x) / N(x) with the norm N(x) = c0^2 - beta c1^2, so that many
-//! inverses share one inversion in the prime field.
+//! Products are Karatsuba's: three of the prime field. The inverse is conj(x) / N(x) with the norm N(x) =
+//! c0^2 - beta c1^2, so that many inverses share one inversion in the prime field.
 
 use ark_ff::{QuadExtConfig, QuadExtField};
 

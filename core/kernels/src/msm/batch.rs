@@ -1,29 +1,36 @@
 //! Affine additions that share one inversion, in lanes.
 //!
-//! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 - x3) - y1. A queue of
-//! pairs of places is taken [`CAPACITY`] at a time, in groups of as many as there are lanes ([`crate::backend`]). On the way up
-//! every lane of every one of the interleaved chains of groups multiplies its denominators up; the chains' products are multiplied
-//! together, then the lanes', and one number is inverted. On the way down operands are read again: to keep
-//! what was made of them would move three times the bytes. They are read between the rows of products that do not wait for
-//! them ([`Beside`]). Cost: 6 multiplications, and a share of an inversion. In an extension denominators are multiplied up as their
-//! norms, and inverses are taken from those of the norms: the three products of each denominator are the prime field's.
+//! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 -
+//! x3) - y1. A queue of pairs of places is taken [`CAPACITY`] at a time, in groups of as many as there are
+//! lanes ([`crate::backend`]). On the way up every lane of every one of the interleaved chains of groups
+//! multiplies its denominators up; the chains' products are multiplied together, then the lanes', and one
+//! number is inverted. On the way down operands are read again: to keep what was made of them would move
+//! three times the bytes. They are read between the rows of products that do not wait for them ([`Beside`]).
+//! Cost: 6 multiplications, and a share of an inversion. In an extension denominators are multiplied up as
+//! their norms, and inverses are taken from those of the norms: the three products of each denominator are
+//! the prime field's.
 //!
-//! Shift. Coordinates are native, and stay so. In these formulas, large letters are the integers that lanes hold, small ones the values
-//! that they stand for; R is native, R 2^s the lanes' own, and a product in lanes of A and B is A B / (R 2^s); h is s / 2 rounded down:
+//! Shift. Coordinates are native, and stay so. In these formulas, large letters are the integers that lanes
+//! hold, small ones the values that they stand for; R is native, R 2^s the lanes' own, and a product in lanes
+//! of A and B is A B / (R 2^s); h is s / 2 rounded down:
 //!
-//! - x3 needs lambda^2 R. With MU = lambda R 2^h that is MU^2 / (R 2^s) if s is even, and twice that if s is odd. y3 needs the product of
-//!   MU with 2^(s - h) (X1 - X3). So the one price of native data is a shift by a few bits, and perhaps a doubling.
+//! - x3 needs lambda^2 R. With MU = lambda R 2^h that is MU^2 / (R 2^s) if s is even, and twice that if s is
+//!   odd. y3 needs the product of MU with 2^(s - h) (X1 - X3). So the one price of native data is a shift by
+//!   a few bits, and perhaps a doubling.
 //! - As MU = N I / (R 2^s) with the numerator N = n R, I = 2^(s + h) R / d = C / D with C = 2^(s + h) R^2.
-//! - Prefix products P_k = P_(k-1) D_k / (R 2^s). With V_k = C / P_k: V_k P_(k-1) / (R 2^s) = C / D_k = I, and
-//!   V_k D_k / (R 2^s) = C / P_(k-1) = V_(k-1). So whatever is multiplied up, in one chain, across chains or across lanes, is
-//!   inverted down by products alone, once the last V is there. P_0 may be anything but zero: it is the integer 1. The same holds for
-//!   norms in place of D: conj(D) V / (R 2^s) is C / D if V is C over the norm D conj(D) / (R 2^s).
-//! - The last P is taken for a native element P / R; its scalar inverse holds R^2 / P, and 2^(s + h) times that is V.
+//! - Prefix products P_k = P_(k-1) D_k / (R 2^s). With V_k = C / P_k: V_k P_(k-1) / (R 2^s) = C / D_k = I,
+//!   and V_k D_k / (R 2^s) = C / P_(k-1) = V_(k-1). So whatever is multiplied up, in one chain, across chains
+//!   or across lanes, is inverted down by products alone, once the last V is there. P_0 may be anything but
+//!   zero: it is the integer 1. The same holds for norms in place of D: conj(D) V / (R 2^s) is C / D if V is
+//!   C over the norm D conj(D) / (R 2^s).
+//! - The last P is taken for a native element P / R; its scalar inverse holds R^2 / P, and 2^(s + h) times
+//!   that is V.
 //!
-//! Bounds, in multiples of p <= R 2^s / 32, with s at most 4 (or p at most 1 / 2^(s - h + 4) of that), of elements or components
-//! (coordinates below 1, or 1 for a negated 0): D, N <= 2; P, V, I < 3; MU < 2.2, in an extension 3.2; MU^2 < 2.2, or 4;
-//! x3 = MU^2 - X1 - X2 + 3 in 1 .. 7; 2^(s - h) (X1 - X3 + 1) < 8, its product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. If
-//! s is odd, p <= R 2^s / 64 and `canonical` takes values up to 12: twice MU^2 < 4.2, or 8; x3 in 1 .. 11; 2^(s - h) (X1 - X3 + 1) < 16.
+//! Bounds, in multiples of p <= R 2^s / 32, with s at most 4 (or p at most 1 / 2^(s - h + 4) of that), of
+//! elements or components (coordinates below 1, or 1 for a negated 0): D, N <= 2; P, V, I < 3; MU < 2.2, in
+//! an extension 3.2; MU^2 < 2.2, or 4; x3 = MU^2 - X1 - X2 + 3 in 1 .. 7; 2^(s - h) (X1 - X3 + 1) < 8, its
+//! product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. If s is odd, p <= R 2^s / 64 and
+//! `canonical` takes values up to 12: twice MU^2 < 4.2, or 8; x3 in 1 .. 11; 2^(s - h) (X1 - X3 + 1) < 16.
 //! Memory: [`Adder::bytes`].
 
 use std::any::Any;
@@ -45,7 +52,8 @@ const AHEAD: usize = 4;
 /// Both operands of an addition, by places whose meaning is the [`Places`]'.
 pub type Pair = [u32; 2];
 
-/// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand of the queue is.
+/// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand
+/// of the queue is.
 pub trait Places<P: Curve>: Sized {
     /// Makes the sums of a part of a queue.
     fn run(backend: Backend, add: Add<'_, P, Self>);
@@ -162,7 +170,8 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
         let products = up::<P, S, W, L>(lanes, queue, places, groups);
         // C / product, for each chain and lane. Not zero: no factor is.
         let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (L::SHIFT + L::SHIFT / 2));
-        // There is no inverse only if a coordinate is not below the modulus, which no file that was checked holds: then the sums mean nothing.
+        // There is no inverse only if a coordinate is not below the modulus, which no file that was checked
+        // holds: then the sums mean nothing.
         let inverses = invert(lanes.prime(), &products, &shift);
         let mut inverses = inverses.unwrap_or([lanes.prime().unit(); CHAINS_MAX]);
         for (number, group) in groups.iter().enumerate().rev() {
@@ -275,7 +284,8 @@ impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> Beside for Read<'_, F, 
     }
 }
 
-/// Operands to the norms of denominators, and these to each chain's product, which is made while the next group's operands are read.
+/// Operands to the norms of denominators, and these to each chain's product, which is made while the next
+/// group's operands are read.
 #[inline(always)]
 fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
@@ -286,7 +296,8 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     let prime = lanes.prime();
     prefetch::<P, S, W, L>(lanes, &queue[..queue.len().min(AHEAD * W)], places);
     let mut products = [prime.unit(); CHAINS_MAX];
-    // The product with a group's norms is made while the next group is read. Before the first one there is none.
+    // The product with a group's norms is made while the next group is read. Before the first one there is
+    // none.
     let mut last = prime.unit();
     groups.clear();
     for number in 0..queue.len().div_ceil(W) {

@@ -25,14 +25,16 @@ impl<P: Curve> BucketAdder<P> {
         Adder::<P>::bytes()
     }
 
-    /// `points[a] += points[b]` for each pair `[a, b]`. No place may be in two pairs. Panics if there is no such point.
+    /// `points[a] += points[b]` for each pair `[a, b]`. No place may be in two pairs. Panics if there is no
+    /// such point.
     pub fn add_in_place(&mut self, pairs: &[[u32; 2]], points: &mut [Point<P>]) {
         self.0.add(pairs, &mut InPlace(points));
     }
 
     /// `buckets[b] += points[p / 2]` for each pair `[b, p]`, the point negated if p is odd.
     ///
-    /// No bucket may be in two pairs: its sum would be one of the two. Panics if there is no such bucket or point.
+    /// No bucket may be in two pairs: its sum would be one of the two. Panics if there is no such bucket or
+    /// point.
     pub fn add(&mut self, pairs: &[[u32; 2]], buckets: &mut [Point<P>], points: &[Point<P>]) {
         self.0.add(
             pairs,

@@ -1,8 +1,9 @@
 //! The shape of a streamed MSM, and the choice of it.
 //!
-//! Cost model, in units of one batched affine addition (about 6 field multiplications): each base costs one addition per window;
-//! each bucket costs 2.2 at the end ([`super::reduce`]) and 0.02 per block of bases (clearing and walking counters). The
-//! window that costs least among those whose workspace fits the lease is taken.
+//! Cost model, in units of one batched affine addition (about 6 field multiplications): each base costs one
+//! addition per window; each bucket costs 2.2 at the end ([`super::reduce`]) and 0.02 per block of bases
+//! (clearing and walking counters). The window that costs least among those whose workspace fits the lease is
+//! taken.
 
 use std::ops::RangeInclusive;
 
@@ -33,7 +34,8 @@ impl MsmConfig {
     /// Bits that a window may have: digits are kept in 16 bits.
     pub const WINDOW_BITS: RangeInclusive<u32> = 2..=16;
 
-    /// A configuration by hand. `window_bits` is brought into 2..=16, the others to at least 1 (`block_points`: 256 to 2^20).
+    /// A configuration by hand. `window_bits` is brought into 2..=16, the others to at least 1
+    /// (`block_points`: 256 to 2^20).
     pub fn new(window_bits: u32, block_points: usize, columns: usize, threads: usize) -> Self {
         Self {
             window_bits: window_bits.clamp(*Self::WINDOW_BITS.start(), *Self::WINDOW_BITS.end()),
@@ -50,7 +52,8 @@ impl MsmConfig {
         Self { backend, ..self }
     }
 
-    /// The same with so many chunks (of at most a block) in memory instead of one, at least one: some are added while others are made.
+    /// The same with so many chunks (of at most a block) in memory instead of one, at least one: some are
+    /// added while others are made.
     pub fn in_chunks(self, chunks: usize) -> Self {
         Self {
             chunks: chunks.max(1),
@@ -73,7 +76,8 @@ impl MsmConfig {
         self.backend
     }
 
-    /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`, with two chunks in memory.
+    /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`, with two
+    /// chunks in memory.
     ///
     /// Errors: [`WorkspaceError`], which names the least that works.
     pub fn choose<P: Curve>(
@@ -113,23 +117,24 @@ impl MsmConfig {
         let windows = self.windows::<P>() as f64;
         let buckets = self.buckets_per_window() as f64;
         let blocks = points.div_ceil(self.block_points as u64) as f64;
-        // Short rounds share an inversion among few, and queues are begun and ended: about 200 additions' worth each, some four per
-        // window and block. Bases that share a bucket meet in the cache; the first of a block in a bucket meets the resident sum.
+        // Short rounds share an inversion among few, and queues are begun and ended: about 200 additions'
+        // worth each, some four per window and block. Bases that share a bucket meet in the cache; the first
+        // of a block in a bucket meets the resident sum.
         windows * (points as f64 + buckets * (2.2 + 0.4 * blocks) + 800.0 * blocks)
     }
 
-    /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2, for each chunk and column of
-    /// [`Self::in_chunks`]), and per thread the sort
-    /// (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a bucket) and the adder
-    /// (4096 * 88 with coordinates of four limbs, 4096 * 136 with six).
+    /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2, for each
+    /// chunk and column of [`Self::in_chunks`]), and per thread the sort (block * 4 + 2^(window_bits - 1) *
+    /// 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a bucket) and the adder (4096 * 88
+    /// with coordinates of four limbs, 4096 * 136 with six).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         self.block_bytes::<P>()
             + self.digit_sets() as u64 * Digits::bytes(self.windows::<P>(), self.block_points)
             + self.threads as u64 * Worker::<P, Vec<Point<P>>>::bytes(self)
     }
 
-    /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) points), and per thread the
-    /// work array (block / 2 points, or 2^(window_bits - 2) if that is more).
+    /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1)
+    /// points), and per thread the work array (block / 2 points, or 2^(window_bits - 2) if that is more).
     pub fn block_bytes<P: Curve>(&self) -> u64 {
         let block = |points: usize| (points * size_of::<Point<P>>()).next_multiple_of(PAGE_BYTES) as u64;
         let buckets = self.columns * self.windows::<P>() * self.buckets_per_window();

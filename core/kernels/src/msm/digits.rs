@@ -1,8 +1,8 @@
 //! Scalars to signed digits of `window_bits` bits.
 //!
-//! A scalar s above r/2 is replaced by r - s with all its digits negated, so that its size is at most (r - 1)/2. Digits lie in
-//! -2^(c-1) ..= 2^(c-1) - 1 and are kept in 16 bits. Layout: pieces of [`PIECE`] scalars; in a piece, window after window.
-//! Memory: 2 bytes per scalar of the block and window.
+//! A scalar s above r/2 is replaced by r - s with all its digits negated, so that its size is at most (r -
+//! 1)/2. Digits lie in -2^(c-1) ..= 2^(c-1) - 1 and are kept in 16 bits. Layout: pieces of [`PIECE`] scalars;
+//! in a piece, window after window. Memory: 2 bytes per scalar of the block and window.
 
 use ark_ff::{BigInteger, PrimeField};
 

@@ -1,18 +1,21 @@
 //! Streamed multi-scalar multiplication: sum of scalar_i * base_i, the bases seen once, in chunks.
 //!
-//! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share one inversion
-//! (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012, section 4). For a block of bases and a
-//! window, base indices are sorted by digit (`window`); each bucket's run is then reduced pairwise, all buckets
-//! together, and an odd point joins the resident bucket. So no queue adds twice to one place, a
-//! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
-//! Additions run in lanes ([`super::backend`]), with the same results, bit for bit.
-//! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
+//! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share
+//! one inversion (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012,
+//! section 4). For a block of bases and a window, base indices are sorted by digit (`window`); each bucket's
+//! run is then reduced pairwise, all buckets together, and an odd point joins the resident bucket. So no
+//! queue adds twice to one place, a skewed digit costs a tree of depth log2(block) and no serial chain, and
+//! every base costs one addition per window. Additions run in lanes ([`super::backend`]), with the same
+//! results, bit for bit.
+//! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost
+//! nothing.
 //!
-//! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column; several columns
-//! share one pass over the bases. A chunk is added window by window over the rayon pool, beside the making of the next ones (`pipeline`).
+//! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column;
+//! several columns share one pass over the bases. A chunk is added window by window over the rayon pool,
+//! beside the making of the next ones (`pipeline`).
 //!
-//! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) points are buckets; nothing else is
-//! allocated after [`Msm::new`], and nothing depends on n.
+//! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) points are
+//! buckets; nothing else is allocated after [`Msm::new`], and nothing depends on n.
 
 mod batch;
 mod bucket_adder;
@@ -64,7 +67,8 @@ impl<P: Curve> Msm<P> {
 }
 
 impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
-    /// As [`Msm::new`], with blocks of so many points at infinity from `block`: they are [`MsmConfig::block_bytes`] of the whole.
+    /// As [`Msm::new`], with blocks of so many points at infinity from `block`: they are
+    /// [`MsmConfig::block_bytes`] of the whole.
     ///
     /// # Errors
     /// Those of `block`.
@@ -85,8 +89,8 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
 
     /// Adds `scalars[column][i] * bases[i]` to every column's sum. Chunks may have any length, also 0.
     ///
-    /// Runs on the rayon pool it is called from. Panics if the number of columns is not the configuration's or a column's length
-    /// is not that of `bases`.
+    /// Runs on the rayon pool it is called from. Panics if the number of columns is not the configuration's
+    /// or a column's length is not that of `bases`.
     pub fn update(&mut self, bases: &[Point<P>], scalars: &[&[P::ScalarField]]) {
         assert_eq!(
             scalars.len(),

@@ -1,14 +1,16 @@
 //! Chunks of a sum on all threads, without a step that all of them wait for.
 //!
-//! Each thread takes the next job that can be done: to fill a free slot with the next chunk (points, and the digits of each column),
-//! or to add a chunk to one window of one column, or to a part of the window's buckets. A window takes chunks in order, one at a
-//! time; different windows may be at different chunks, as far as there are slots. So reading, decoding and recoding of later chunks
-//! go on beside the additions, and the only serial stretches are the first chunk's filling and the last windows' additions. Chunks of which
-//! one is made from what the one before left ([`Fillings::InOrder`], as in an opening) are filled by one thread at a time.
+//! Each thread takes the next job that can be done: to fill a free slot with the next chunk (points, and the
+//! digits of each column), or to add a chunk to one window of one column, or to a part of the window's
+//! buckets. A window takes chunks in order, one at a time; different windows may be at different chunks, as
+//! far as there are slots. So reading, decoding and recoding of later chunks go on beside the additions, and
+//! the only serial stretches are the first chunk's filling and the last windows' additions. Chunks of which
+//! one is made from what the one before left ([`Fillings::InOrder`], as in an opening) are filled by one
+//! thread at a time.
 //!
-//! A thread that finds no job does not wait: it ends, and a job that makes others possible starts threads for them. So a loop that
-//! rayon puts on top of a part of a filling, in a thread that waits for another part, never waits for what is below it on its stack; and
-//! threads without a job help with parts of fillings.
+//! A thread that finds no job does not wait: it ends, and a job that makes others possible starts threads for
+//! them. So a loop that rayon puts on top of a part of a filling, in a thread that waits for another part,
+//! never waits for what is below it on its stack; and threads without a job help with parts of fillings.
 
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -225,9 +227,9 @@ where
 }
 
 impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
-    /// Adds chunks 0 to `chunks` - 1, each of at most a block of bases, to every column's sum, on the rayon pool that this is called from.
-    /// `fill` makes a chunk: its points in a slot (where `points` finds them), and each column's digits. There are as many slots as
-    /// [`MsmConfig::in_chunks`] says.
+    /// Adds chunks 0 to `chunks` - 1, each of at most a block of bases, to every column's sum, on the rayon
+    /// pool that this is called from. `fill` makes a chunk: its points in a slot (where `points` finds them),
+    /// and each column's digits. There are as many slots as [`MsmConfig::in_chunks`] says.
     ///
     /// # Errors
     /// The first of `fill`; the sums are then worth nothing.

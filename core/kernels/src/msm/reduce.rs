@@ -1,9 +1,10 @@
 //! A window's buckets to the window's sum, and the windows to the result.
 //!
-//! With B_b the bucket of digit b + 1, b = high * 2^h + low: the sum of (b + 1) B_b is the sum over low of (low + 1) S_low plus
-//! 2^h times the sum over high of high * T_high, where S are the sums of columns and T of rows of the buckets laid out as a
-//! matrix. S and T take two batched affine additions a bucket; only their 2^h + 2^(c-1-h) members are summed with
-//! weights one by one. Memory: half a window's buckets, in the worker's work array.
+//! With B_b the bucket of digit b + 1, b = high * 2^h + low: the sum of (b + 1) B_b is the sum over low of
+//! (low + 1) S_low plus 2^h times the sum over high of high * T_high, where S are the sums of columns and T
+//! of rows of the buckets laid out as a matrix. S and T take two batched affine additions a bucket; only
+//! their 2^h + 2^(c-1-h) members are summed with weights one by one. Memory: half a window's buckets, in the
+//! worker's work array.
 
 use std::ops::DerefMut;
 

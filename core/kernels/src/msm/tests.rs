@@ -1,4 +1,5 @@
-//! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special points.
+//! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special
+//! points.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -233,7 +234,8 @@ fn columns_share_a_pass_and_the_state_can_be_used_again() {
     assert!(msm.finish().iter().all(Zero::is_zero));
 }
 
-/// A sum of `columns` by [`Msm::run`] over slices, with a parallel part in each filling, on a pool of `threads`.
+/// A sum of `columns` by [`Msm::run`] over slices, with a parallel part in each filling, on a pool of
+/// `threads`.
 fn in_a_pipeline<P: Curve>(
     config: MsmConfig,
     fillings: Fillings,
@@ -299,8 +301,8 @@ fn a_pipeline_gives_the_same_sums() {
     assert!(in_a_pipeline::<Pallas>(config, Fillings::SideBySide, (2, 2), &[], &[vec![]])[0].is_zero());
 }
 
-/// A filling whose parallel part meets the loops of other threads: this never ended while loops waited, since one could wait above a part
-/// of the filling that it waited for.
+/// A filling whose parallel part meets the loops of other threads: this never ended while loops waited, since
+/// one could wait above a part of the filling that it waited for.
 #[test]
 fn fillings_and_loops_do_not_wait_for_each_other() {
     let n = 4096;
@@ -435,8 +437,8 @@ where
     }
 }
 
-/// Coordinates and scalars above the modulus, and points off the curve, which no file that was checked holds: a sum of them means nothing, but
-/// every backend ends with one.
+/// Coordinates and scalars above the modulus, and points off the curve, which no file that was checked holds:
+/// a sum of them means nothing, but every backend ends with one.
 #[test]
 fn odd_limbs_end_in_a_sum() {
     let seed = rand::random();

@@ -1,10 +1,11 @@
 //! One window of one block of bases into its buckets.
 //!
-//! Counting sort of base indices by digit, for all of the window's buckets or a range of them, then, strip of buckets after strip, rounds,
-//! each two queues of additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
-//! others are added in pairs, into half as many points of the work array. The first round takes points from the bases, later ones from the work array, where the
-//! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
-//! runs as far as it is short. Memory per worker: [`Worker::bytes`] and a block of points.
+//! Counting sort of base indices by digit, for all of the window's buckets or a range of them, then, strip of
+//! buckets after strip, rounds, each two queues of additions. Of every bucket's run of points the last one,
+//! if their number is odd, is added to the resident bucket; the others are added in pairs, into half as many
+//! points of the work array. The first round takes points from the bases, later ones from the work array,
+//! where the upper half of a run is added to the lower half in place. Queues are made without branches on the
+//! length of runs as far as it is short. Memory per worker: [`Worker::bytes`] and a block of points.
 
 use std::ops::DerefMut;
 
@@ -14,8 +15,8 @@ use crate::msm::MsmConfig;
 use crate::msm::batch::{Add, Adder, Pair, Places};
 use crate::msm::digits::Digits;
 
-/// Buckets whose points are added up together, from the first round to the last: at the two points a bucket that a block
-/// brings, the results of a round are still in the second-level cache in the next.
+/// Buckets whose points are added up together, from the first round to the last: at the two points a bucket
+/// that a block brings, the results of a round are still in the second-level cache in the next.
 const STRIP_BUCKETS: usize = 1 << 13;
 /// Bases that are copied at a time, whether the run has them or not.
 const COPIED: usize = 8;
@@ -48,8 +49,8 @@ impl Sorted {
         ((config.buckets_per_window() + config.block_points() + COPIED) * size_of::<u32>()) as u64
     }
 
-    /// Sorts the bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets`: bucket 0 is then
-    /// `first_bucket`.
+    /// Sorts the bases whose digit in `window` has a magnitude in
+    /// `first_bucket + 1 ..= first_bucket + buckets`: bucket 0 is then `first_bucket`.
     fn sort(&mut self, digits: &Digits, window: usize, first_bucket: usize, buckets: usize) {
         let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(first_bucket + 1);
         let ends = &mut self.ends[..buckets];
@@ -127,7 +128,8 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         Sorted::bytes(config) + Adder::<P>::bytes() + (queues + runs) as u64
     }
 
-    /// Adds the bases whose digit in a window belongs to one of `buckets`, of which the first is the window's bucket `first_bucket`.
+    /// Adds the bases whose digit in a window belongs to one of `buckets`, of which the first is the window's
+    /// bucket `first_bucket`.
     pub(super) fn add(
         &mut self,
         bases: &[Point<P>],
@@ -147,8 +149,8 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         }
     }
 
-    /// Adds the bases in pairs, the odd ones to buckets, of which the first is the `start`th that was sorted into, and whose runs start at
-    /// `begin`. Gives the number of runs that are left.
+    /// Adds the bases in pairs, the odd ones to buckets, of which the first is the `start`th that was sorted
+    /// into, and whose runs start at `begin`. Gives the number of runs that are left.
     fn first_round(
         &mut self,
         bases: &[Point<P>],
@@ -224,7 +226,8 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         kept
     }
 
-    /// The places of `pairs` in `source`, for each number below `count` one, are added into the work array, in the same order.
+    /// The places of `pairs` in `source`, for each number below `count` one, are added into the work array,
+    /// in the same order.
     pub(super) fn add_from(&mut self, source: &[Point<P>], count: usize, pair: impl Fn(usize) -> Pair) {
         self.queue(count, pair);
         let mut places = IntoWork::<P> {
@@ -248,7 +251,8 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     }
 }
 
-/// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign in bit 0.
+/// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign
+/// in bit 0.
 pub struct IntoWork<'a, P: Curve> {
     from: &'a [Point<P>],
     to: &'a mut [Point<P>],

@@ -1,8 +1,8 @@
 //! Whole transforms in memory: forward, inverse, coset.
 //!
-//! Up to 2^11 values: one table, one thread. Above: n = side * middle * side with middle 1 or 2, as the module's page says.
-//! Memory: [`Domain::table_bytes`] for the tables: 32 bytes an entry, 112 with lanes, of which each direction has side / 2, and
-//! side more with middle 2.
+//! Up to 2^11 values: one table, one thread. Above: n = side * middle * side with middle 1 or 2, as the
+//! module's page says. Memory: [`Domain::table_bytes`] for the tables: 32 bytes an entry, 112 with lanes, of
+//! which each direction has side / 2, and side more with middle 2.
 
 use crate::backend::Factor;
 use crate::error::Result;

@@ -6,7 +6,8 @@ use crate::ntt::{Twiddles, Twist, strips};
 
 /// A value that butterflies with factors in `F` can be taken of.
 ///
-/// Between butterflies values may be lazy (see [`crate::field`]); [`reduce`](Self::reduce) and [`scale`](Self::scale) end that.
+/// Between butterflies values may be lazy (see [`crate::field`]); [`reduce`](Self::reduce) and
+/// [`scale`](Self::scale) end that.
 pub trait NttElement<F>: Sized + Copy + Send + Sync {
     /// Fills buffers before use.
     const FILL: Self;
@@ -37,9 +38,9 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
     }
     /// Makes the value canonical again.
     fn reduce(&mut self);
-    /// Multiplies row r of a strip of columns by `before^r`, transforms its columns, and multiplies by the twist, for a strip
-    /// that begins at column `first_column` of its panel: all in wide lanes, if there are any for this type. Says whether
-    /// that is done; if not, nothing is.
+    /// Multiplies row r of a strip of columns by `before^r`, transforms its columns, and multiplies by the
+    /// twist, for a strip that begins at column `first_column` of its panel: all in wide lanes, if there are
+    /// any for this type. Says whether that is done; if not, nothing is.
     #[doc(hidden)]
     fn columns_in_lanes(
         strip: &mut [&mut [Self]],
@@ -51,8 +52,9 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
         let _ = (strip, first_column, twiddles, before, twist);
         false
     }
-    /// Transforms up to eight rows, in lanes as above. With `middle`, of one factor for each value of a transform, rows have
-    /// two parts: they become sum and difference, the latter times `middle`, and each is transformed.
+    /// Transforms up to eight rows, in lanes as above. With `middle`, of one factor for each value of a
+    /// transform, rows have two parts: they become sum and difference, the latter times `middle`, and each is
+    /// transformed.
     #[doc(hidden)]
     fn rows_in_lanes(rows: &mut [&mut [Self]], twiddles: &Twiddles<F>, middle: &[Factor]) -> bool {
         let _ = (rows, twiddles, middle);
@@ -109,8 +111,8 @@ impl<F: KernelField> NttElement<F> for F {
     }
 }
 
-/// Products of a run with one factor. Lazy values are below 4 p, shifted below 64 p, where p < R / 64, and else below 16 p: the product is
-/// below 3 p.
+/// Products of a run with one factor. Lazy values are below 4 p, shifted below 64 p, where p < R / 64, and
+/// else below 16 p: the product is below 3 p.
 pub struct Scale<'a, F> {
     values: &'a mut [F],
     factor: &'a F,

@@ -4,7 +4,8 @@ use crate::field::KernelField;
 use crate::ntt::NttElement;
 use crate::parallel::Parallel;
 
-/// Multiplies element (r, c) of a panel of `width` columns by `base^(first + r * row_step + c)`: the shift to or from a coset.
+/// Multiplies element (r, c) of a panel of `width` columns by `base^(first + r * row_step + c)`: the shift to
+/// or from a coset.
 pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
     panel: &mut [E],
     width: usize,
@@ -37,8 +38,9 @@ pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
         });
 }
 
-/// Transposes a block of a larger matrix: `source` starts at the block's first element and has rows of `source_width`
-/// values, of which the block takes `width`, in `height` rows; `target` becomes `width` rows of `height` values.
+/// Transposes a block of a larger matrix: `source` starts at the block's first element and has rows of
+/// `source_width` values, of which the block takes `width`, in `height` rows; `target` becomes `width` rows
+/// of `height` values.
 pub fn transpose_block<E: Copy + Send + Sync>(
     source: &[E],
     source_width: usize,

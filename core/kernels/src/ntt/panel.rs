@@ -1,8 +1,9 @@
 //! The steps of a transform whose data is a matrix: columns, twist, rows, transposition.
 //!
-//! Shapes: row-major, `width` values a row. A four-step transform of n = n1 * n2 values lays them out as n1 rows of n2:
-//! transform the columns (n1-point), multiply element (r, c) by omega_n^(r * c), transform the rows (n2-point), and read the
-//! matrix by columns: value k1 + n1 * k2 is at row k1, column k2. Memory: one strip of columns per thread.
+//! Shapes: row-major, `width` values a row. A four-step transform of n = n1 * n2 values lays them out as n1
+//! rows of n2: transform the columns (n1-point), multiply element (r, c) by omega_n^(r * c), transform the
+//! rows (n2-point), and read the matrix by columns: value k1 + n1 * k2 is at row k1, column k2. Memory: one
+//! strip of columns per thread.
 
 use crate::error::Result;
 use crate::field::KernelField;
@@ -10,8 +11,8 @@ use crate::ntt::{Domain, NttElement, Twiddles, strips};
 use crate::parallel::Parallel;
 use crate::poly::powers;
 
-/// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be transformed: it stays in
-/// the second-level cache.
+/// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be
+/// transformed: it stays in the second-level cache.
 pub const STRIP_BYTES: usize = 256 << 10;
 
 /// Columns or rows that are transformed side by side.
@@ -23,8 +24,8 @@ const LONG_ROW_LOG_MIN: u32 = 9;
 /// Values on one side of a tile that is swapped at a time.
 const TILE: usize = 16;
 
-/// Factors `scale * base^C * row^R * root^(R * C)` with `R = first_row + r`, `C = first_column + c`, for element (r, c) of a
-/// panel.
+/// Factors `scale * base^C * row^R * root^(R * C)` with `R = first_row + r`, `C = first_column + c`, for
+/// element (r, c) of a panel.
 #[derive(Clone, Copy, Debug)]
 pub struct Twist<F> {
     /// The n-th root of unity of the whole transform.
@@ -85,8 +86,9 @@ impl<F: KernelField> Factors<F> {
     }
 }
 
-/// Multiplies row r of a panel by `before^r`, transforms every column (of `twiddles.size()` rows, `width` columns), in place,
-/// and multiplies by the twist if there is one. Panics if the panel's length is not their product.
+/// Multiplies row r of a panel by `before^r`, transforms every column (of `twiddles.size()` rows, `width`
+/// columns), in place, and multiplies by the twist if there is one. Panics if the panel's length is not their
+/// product.
 pub fn columns<F: KernelField, E: NttElement<F>>(
     panel: &mut [E],
     width: usize,
@@ -165,8 +167,8 @@ fn split_columns<E>(panel: &mut [E], width: usize, strip_width: usize) -> Vec<Ve
     strips
 }
 
-/// Transforms every row (of `twiddles.size()` values) of a tile, in place. Panics if the tile is not a whole number of
-/// rows.
+/// Transforms every row (of `twiddles.size()` values) of a tile, in place. Panics if the tile is not a whole
+/// number of rows.
 pub fn rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], twiddles: &Twiddles<F>) {
     assert_eq!(
         tile.len() % twiddles.size(),
@@ -208,7 +210,8 @@ impl<F: KernelField> RowTables<F> {
     }
 }
 
-/// Transforms rows of `twiddles.size()` values, wherever they are, in place. Panics if one has another length.
+/// Transforms rows of `twiddles.size()` values, wherever they are, in place. Panics if one has another
+/// length.
 pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twiddles: &Twiddles<F>) {
     assert!(
         rows.iter().all(|row| row.len() == twiddles.size()),
@@ -226,7 +229,8 @@ pub fn twist<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, tw
     if width == 0 {
         return;
     }
-    // Factors are begun for every piece, so pieces are tall; a low panel is cut into columns, that all threads have some.
+    // Factors are begun for every piece, so pieces are tall; a low panel is cut into columns, that all
+    // threads have some.
     let height = (4096 / width).max(16);
     let piece_width = match panel.len() / width < height * rayon::current_num_threads() {
         true => width.div_ceil(2 * rayon::current_num_threads()).max(256),

@@ -1,9 +1,10 @@
 //! Transforms of affine points: the sums of a transform of scalars, with points for the values.
 //!
-//! What costs is the multiplication by twiddles, some 1200 products in the base field each. So the butterflies of a layer are taken
-//! in blocks ([`Multiplier`]): in the columns of a panel whole rows share a twiddle, and a block of butterflies shares its
-//! inversions, whatever its twiddles are. A transform of n = n1 * n2 points is one of n1 x n2 columns, a twist, and one of rows;
-//! of n * log2(n) / 2 products some n are by 1 and left out. Outputs stand bit-reversed until the end.
+//! What costs is the multiplication by twiddles, some 1200 products in the base field each. So the
+//! butterflies of a layer are taken in blocks ([`Multiplier`]): in the columns of a panel whole rows share a
+//! twiddle, and a block of butterflies shares its inversions, whatever its twiddles are. A transform of n =
+//! n1 * n2 points is one of n1 x n2 columns, a twist, and one of rows; of n * log2(n) / 2 products some n are
+//! by 1 and left out. Outputs stand bit-reversed until the end.
 //!
 //! Memory: [`PointTransforms::bytes`], and tables of O(sqrt n) scalars.
 
@@ -26,8 +27,8 @@ pub struct PointTransforms<'a, P: Curve> {
 }
 
 impl<'a, P: Curve> PointTransforms<'a, P> {
-    /// With blocks of `block_points` butterflies. `progress` is called from any thread; all calls of a transform of n points add up
-    /// to `n * log2(n)`.
+    /// With blocks of `block_points` butterflies. `progress` is called from any thread; all calls of a
+    /// transform of n points add up to `n * log2(n)`.
     pub fn new(backend: Backend, block_points: usize, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
         Self {
             multiplier: Multiplier::new(backend, block_points),
@@ -35,14 +36,16 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
         }
     }
 
-    /// Bytes that blocks of `block_points` butterflies take on `threads` threads: the multiplier's, two points, and a scalar.
+    /// Bytes that blocks of `block_points` butterflies take on `threads` threads: the multiplier's, two
+    /// points, and a scalar.
     pub fn bytes(threads: usize, block_points: usize) -> u64 {
         let each = 2 * size_of::<Point<P>>() + size_of::<P::ScalarField>();
         Multiplier::<P>::bytes(threads, block_points) + (threads * block_points * each) as u64
     }
 
-    /// Multiplies row r of a panel by `before^r`, transforms every column (of `twiddles.size()` rows, `width` columns), in place,
-    /// and multiplies by the twist if there is one. Panics if the panel's length is not their product.
+    /// Multiplies row r of a panel by `before^r`, transforms every column (of `twiddles.size()` rows, `width`
+    /// columns), in place, and multiplies by the twist if there is one. Panics if the panel's length is not
+    /// their product.
     pub fn columns(
         &self,
         panel: &mut [Point<P>],
@@ -72,8 +75,8 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
         }
     }
 
-    /// Transforms `2^log_n` points in place: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`. Panics
-    /// if there are more or fewer.
+    /// Transforms `2^log_n` points in place: `output[i] = scale * after^i * sum over j of omega^(i * j) *
+    /// before^j * input[j]`. Panics if there are more or fewer.
     ///
     /// # Errors
     /// [`crate::error::RootOfUnityError`] if `omega` is not a primitive root of that order.
@@ -105,7 +108,8 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
         };
         self.twist(points, row_len, &twist, |row| twiddles1.reverse(row));
         self.layers(points, 1, &twiddles2);
-        // Columns and rows are bit-reversed, and the matrix is to be read by columns: that is all bits reversed.
+        // Columns and rows are bit-reversed, and the matrix is to be read by columns: that is all bits
+        // reversed.
         if log_n > 0 {
             for place in 0..points.len() {
                 let other = place.reverse_bits() >> (usize::BITS - log_n);
@@ -118,8 +122,8 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
         Ok(())
     }
 
-    /// All layers on panels of `twiddles.size()` rows of `width` points, one after the other in memory, down the columns. Rows come out
-    /// bit-reversed.
+    /// All layers on panels of `twiddles.size()` rows of `width` points, one after the other in memory, down
+    /// the columns. Rows come out bit-reversed.
     fn layers(&self, panels: &mut [Point<P>], width: usize, twiddles: &Twiddles<P::ScalarField>) {
         let mut half = twiddles.size() / 2;
         while half >= 1 {

@@ -1,9 +1,10 @@
 //! Small transforms in wide lanes: as many columns or rows side by side as there are lanes.
 //!
-//! Values are taken into lanes once, go through all layers there, two at a time ([`crate::backend::WideLanes`] has the
-//! butterflies, and their bounds), and come out once. A shift before, and a twist after, are part of loading and storing.
-//! Where there are no such lanes, nothing is done, and the caller is told. Memory: a buffer for each thread, of one vector of columns, or
-//! of a strip of [`super::STRIP_BYTES`] if that is more. The thread keeps it until it is told to forget it.
+//! Values are taken into lanes once, go through all layers there, two at a time
+//! ([`crate::backend::WideLanes`] has the butterflies, and their bounds), and come out once. A shift before,
+//! and a twist after, are part of loading and storing. Where there are no such lanes, nothing is done, and
+//! the caller is told. Memory: a buffer for each thread, of one vector of columns, or of a strip of
+//! [`super::STRIP_BYTES`] if that is more. The thread keeps it until it is told to forget it.
 
 use crate::backend::{Backend, Factor, WideKernel, WideLanes};
 use crate::field::KernelField;
@@ -25,8 +26,8 @@ pub(super) fn factors<F: KernelField>(values: &[F]) -> Vec<Factor> {
     F::run_factors(Backend::detect(), Factors(values)).unwrap_or_default()
 }
 
-/// All layers of transforms of `values.len() / width` points, `width` vectors side by side; carried and below 29 p before
-/// and after, output rows bit-reversed.
+/// All layers of transforms of `values.len() / width` points, `width` vectors side by side; carried and below
+/// 29 p before and after, output rows bit-reversed.
 #[inline(always)]
 fn layers<F: KernelField, const W: usize, L: WideLanes<F, W>>(
     lanes: L,

@@ -1,4 +1,5 @@
-//! Transforms against the naive sum, ark-poly and halo2curves' `best_fft`, over every size up to 2^15 and every split.
+//! Transforms against the naive sum, ark-poly and halo2curves' `best_fft`, over every size up to 2^15 and
+//! every split.
 
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;

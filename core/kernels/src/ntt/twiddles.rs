@@ -1,14 +1,16 @@
 //! The twiddle table of one small transform, and that transform itself.
 //!
-//! Table: omega^bitrev(j) for j < n/2, where bitrev reverses k - 1 bits: group g of any layer uses entry g, and the prefix of
-//! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2 where there are wide lanes.
+//! Table: omega^bitrev(j) for j < n/2, where bitrev reverses k - 1 bits: group g of any layer uses entry g,
+//! and the prefix of length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2
+//! where there are wide lanes.
 
 use crate::backend::Factor;
 use crate::error::{Result, RootOfUnityError};
 use crate::field::KernelField;
 use crate::ntt::{NttElement, strips};
 
-/// Below this many values a block is transformed layer by layer, above it by halves, so that it comes to fit the cache.
+/// Below this many values a block is transformed layer by layer, above it by halves, so that it comes to fit
+/// the cache.
 const BLOCK: usize = 1024;
 
 /// Runs below this length are not worth a call.
@@ -94,8 +96,8 @@ impl<F: KernelField> Twiddles<F> {
         }
     }
 
-    /// Transforms `values` in place, natural order to natural order, on this thread. Panics if the length is not
-    /// [`size`](Self::size).
+    /// Transforms `values` in place, natural order to natural order, on this thread. Panics if the length is
+    /// not [`size`](Self::size).
     pub fn transform<E: NttElement<F>>(&self, values: &mut [E]) {
         assert_eq!(values.len(), self.size(), "a transform's length is its table's");
         self.layers(values, 0);
@@ -130,8 +132,8 @@ impl<F: KernelField> Twiddles<F> {
         }
     }
 
-    /// One layer on the columns of a panel: rows of `width` values, transformed down the columns; output rows bit-reversed,
-    /// lazy.
+    /// One layer on the columns of a panel: rows of `width` values, transformed down the columns; output rows
+    /// bit-reversed, lazy.
     pub(super) fn column_layers<E: NttElement<F>>(&self, panel: &mut [E], width: usize) {
         let mut half = self.size() / 2;
         while half >= 1 {

@@ -1,11 +1,12 @@
 //! Scalars to the steps of a double-and-add.
 //!
-//! One scalar for a whole block: a non-adjacent form of width 5 (digits odd, below 16 in size, one in six positions on average). A
-//! scalar for each point: windows of 4 bits whose digits are all odd (Joye and Tunstall, *Exponent recoding and regular
-//! exponentiation algorithms*, 2009, section 3.2), so that all points take the same steps.
+//! One scalar for a whole block: a non-adjacent form of width 5 (digits odd, below 16 in size, one in six
+//! positions on average). A scalar for each point: windows of 4 bits whose digits are all odd (Joye and
+//! Tunstall, *Exponent recoding and regular exponentiation algorithms*, 2009, section 3.2), so that all
+//! points take the same steps.
 //!
-//! A curve's endomorphism halves scalars (`endomorphism`). Without it a scalar is taken as the integer below r that it is; an even one is
-//! made odd by adding 1, and the point is subtracted at the end.
+//! A curve's endomorphism halves scalars (`endomorphism`). Without it a scalar is taken as the integer below
+//! r that it is; an even one is made odd by adding 1, and the point is subtracted at the end.
 //!
 //! Memory: [`Recoding::digit_rows`] bytes a point of a block.
 
@@ -175,7 +176,8 @@ impl Signed {
         digits
     }
 
-    /// Of windows of 4 bits, lowest digit first, of an odd number below `16^windows`: `put` gets window and digit.
+    /// Of windows of 4 bits, lowest digit first, of an odd number below `16^windows`: `put` gets window and
+    /// digit.
     fn odd_digits(&self, windows: usize, mut put: impl FnMut(usize, i8)) {
         let mut rest = self.magnitude;
         for window in 0..windows - 1 {
@@ -273,7 +275,8 @@ impl<P: Curve> Recoding<P> {
         program
     }
 
-    /// The steps that add to every point the sum of `scalars[j]` times its counterpart in input j. They share their doublings.
+    /// The steps that add to every point the sum of `scalars[j]` times its counterpart in input j. They share
+    /// their doublings.
     pub(super) fn combination(&self, scalars: &[P::ScalarField]) -> Vec<Op<'static>> {
         let mut program = Vec::new();
         let mut all_forms = Vec::new();

@@ -1,10 +1,11 @@
 //! Scalars of half the length, by an endomorphism of the curve.
 //!
-//! The endomorphism (Gallant, Lambert and Vanstone, *Faster point multiplication on elliptic curves with efficient endomorphisms*,
-//! 2001): on a curve y^2 = x^3 + b of prime order r, (x, y) -> (beta x, y) with beta^3 = 1 multiplies by a lambda with lambda^3 = 1.
-//! A scalar s becomes k1 + k2 lambda with k1 and k2 of half its length: less the vector that is closest to (s, 0) in the lattice
-//! of all (a, b) with a + b lambda = 0 modulo r. Both halves share the doublings. The lattice has vectors of each parity, so
-//! that both halves can be made odd. Curves with a cofactor are left out: outside of the subgroup of order r the
+//! The endomorphism (Gallant, Lambert and Vanstone, *Faster point multiplication on elliptic curves with
+//! efficient endomorphisms*, 2001): on a curve y^2 = x^3 + b of prime order r, (x, y) -> (beta x, y) with
+//! beta^3 = 1 multiplies by a lambda with lambda^3 = 1. A scalar s becomes k1 + k2 lambda with k1 and k2 of
+//! half its length: less the vector that is closest to (s, 0) in the lattice of all (a, b) with a + b
+//! lambda = 0 modulo r. Both halves share the doublings. The lattice has vectors of each parity, so that both
+//! halves can be made odd. Curves with a cofactor are left out: outside of the subgroup of order r the
 //! endomorphism multiplies by something else.
 
 use ark_ec::short_weierstrass::Projective;
@@ -194,8 +195,8 @@ fn size(vector: &[BigInt; 2]) -> BigUint {
     vector[0].magnitude().max(vector[1].magnitude()).clone()
 }
 
-/// Two short vectors (a, b) with a + b lambda = 0 modulo `order`: from the extended Euclidean algorithm, on both sides of the square root of
-/// `order` (Gallant, Lambert and Vanstone, section 4).
+/// Two short vectors (a, b) with a + b lambda = 0 modulo `order`: from the extended Euclidean algorithm, on
+/// both sides of the square root of `order` (Gallant, Lambert and Vanstone, section 4).
 fn short_basis(order: &BigInt, lambda: &BigInt) -> [[BigInt; 2]; 2] {
     let root = order.sqrt();
     let (mut before, mut now) = (

@@ -1,21 +1,23 @@
 //! Double-and-add on a block of affine points, all in step, each step with one inversion for the whole block.
 //!
-//! A doubling or an addition is `lambda = numerator / denominator`, `x3 = lambda^2 - x1 - x2`, `y3 = lambda (x1 - x3) - y1`. One loop
-//! over the block multiplies the denominators up, their product is inverted, a second loop finishes the steps (Montgomery's
-//! trick): 7 multiplications for a doubling, 6 for an addition, and a share of an inversion. In an extension the prime field inverts
-//! norms of denominators.
+//! A doubling or an addition is `lambda = numerator / denominator`, `x3 = lambda^2 - x1 - x2`,
+//! `y3 = lambda (x1 - x3) - y1`. One loop over the block multiplies the denominators up, their product is
+//! inverted, a second loop finishes the steps (Montgomery's trick): 7 multiplications for a doubling, 6 for
+//! an addition, and a share of an inversion. In an extension the prime field inverts norms of denominators.
 //!
-//! Special cases. The fast form of a step looks for none: infinity is kept out of it, and a denominator of zero (equal x, or
-//! y = 0) shows as a product of zero, before anything was written. Then the step is done again in its checked form, which finds
-//! doublings, cancellations and infinity, point by point, by masks. Once a point is infinity, every further step on the block is checked.
+//! Special cases. The fast form of a step looks for none: infinity is kept out of it, and a denominator of
+//! zero (equal x, or y = 0) shows as a product of zero, before anything was written. Then the step is done
+//! again in its checked form, which finds doublings, cancellations and infinity, point by point, by masks.
+//! Once a point is infinity, every further step on the block is checked.
 //!
-//! Values are in the Montgomery form of the lanes ([`crate::backend`]): native ones are multiplied by 2^s on the way in, and
-//! divided by it on the way out.
+//! Values are in the Montgomery form of the lanes ([`crate::backend`]): native ones are multiplied by 2^s on
+//! the way in, and divided by it on the way out.
 //!
-//! Bounds, in multiples of p <= R / 32, of elements or components. Kept coordinates are below 1. Denominators are at most 2, norms,
-//! prefix products, inverses below 3. Numerators: of additions at most 2; of doublings below 3 * 2.1 + 1, in an extension 3 + 1. lambda < 2.6,
-//! in an extension 3; lambda^2 < 2.3, or 4; less x1 + x2, plus 3: from 1 to 7. x1 - x3 + 1 < 2; its product with lambda below 2.5; less
-//! y1 and plus 2: from 1 to 4.5.
+//! Bounds, in multiples of p <= R / 32, of elements or components. Kept coordinates are below 1. Denominators
+//! are at most 2, norms, prefix products, inverses below 3. Numerators: of additions at most 2; of doublings
+//! below 3 * 2.1 + 1, in an extension 3 + 1. lambda < 2.6, in an extension 3; lambda^2 < 2.3, or 4; less x1 +
+//! x2, plus 3: from 1 to 7. x1 - x3 + 1 < 2; its product with lambda below 2.5; less y1 and plus 2: from 1 to
+//! 4.5.
 //!
 //! Memory: [`bytes`].
 
@@ -233,7 +235,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         lanes.outlined(Taken { ladder: self, step })
     }
 
-    /// A product, which on plain words is a function of its own: inlined in all its places it would be most of this kernel.
+    /// A product, which on plain words is a function of its own: inlined in all its places it would be most
+    /// of this kernel.
     #[inline(always)]
     fn product(&self, a: &L::Value, b: &L::Value) -> L::Value {
         let lanes = self.lanes;
@@ -414,7 +417,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         lanes.carried(sum)
     }
 
-    /// The sum of `(x, y)` and a point on the line of slope `lambda` through it, for both x added up, less `multiple - 3` times p.
+    /// The sum of `(x, y)` and a point on the line of slope `lambda` through it, for both x added up, less
+    /// `multiple - 3` times p.
     #[inline(always)]
     fn third(
         &self,
@@ -469,7 +473,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         denominator
     }
 
-    /// A sum of which nothing is known: `rise` is the difference of both y, `own` the inverse of [`Self::special_denominator`].
+    /// A sum of which nothing is known: `rise` is the difference of both y, `own` the inverse of
+    /// [`Self::special_denominator`].
     #[inline(always)]
     fn checked_sum(
         &mut self,

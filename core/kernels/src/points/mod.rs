@@ -1,10 +1,11 @@
 //! Multiples of many affine points at once, and their sums and differences.
 //!
-//! In: points, and a scalar for all or one for each; or points and several others to be added to each, times a scalar for each kind.
-//! Out: the multiples or sums, in their places. Every block of points takes the same
-//! steps of a double-and-add, affine, with one inversion a step and block (`ladder`, `digits`); scalars are halved by the curve's endomorphism
-//! where it has one (`endomorphism`). Of a scalar of 254 bits that is some 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are
-//! taken: infinity, repeated and opposite points, points of small order, any scalar.
+//! In: points, and a scalar for all or one for each; or points and several others to be added to each, times
+//! a scalar for each kind. Out: the multiples or sums, in their places. Every block of points takes the same
+//! steps of a double-and-add, affine, with one inversion a step and block (`ladder`, `digits`); scalars are
+//! halved by the curve's endomorphism where it has one (`endomorphism`). Of a scalar of 254 bits that is some
+//! 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are taken: infinity, repeated
+//! and opposite points, points of small order, any scalar.
 //!
 //! Blocks are worked on side by side on the rayon pool. Memory: [`Multiplier::bytes`].
 
@@ -28,7 +29,8 @@ use crate::backend::Backend;
 use crate::curve::{Curve, Point};
 use crate::parallel::Parallel;
 
-/// Points in a block, where memory allows: more would share an inversion that costs little by then, and leave the cache.
+/// Points in a block, where memory allows: more would share an inversion that costs little by then, and leave
+/// the cache.
 pub const BLOCK_POINTS_MAX: usize = 2048;
 /// Points in a block at least: below this, steps are mostly inversions.
 pub const BLOCK_POINTS_MIN: usize = 128;
@@ -45,7 +47,8 @@ pub struct Multiplier<P: Curve> {
 }
 
 impl<P: Curve> Multiplier<P> {
-    /// With blocks of `block_points` points and the instructions of `backend`. One that the machine lacks counts as portable.
+    /// With blocks of `block_points` points and the instructions of `backend`. One that the machine lacks
+    /// counts as portable.
     pub fn new(backend: Backend, block_points: usize) -> Self {
         Self {
             backend,
@@ -64,12 +67,14 @@ impl<P: Curve> Multiplier<P> {
         }
     }
 
-    /// Bytes that blocks of `block_points` points take on `threads` threads, on any backend: about 1.1 KiB a point.
+    /// Bytes that blocks of `block_points` points take on `threads` threads, on any backend: about 1.1 KiB a
+    /// point.
     pub fn bytes(threads: usize, block_points: usize) -> u64 {
         Self::bytes_for_combinations(threads, block_points, 0)
     }
 
-    /// As [`Self::bytes`], of [`Self::for_combinations`]: about 0.8 KiB a point more for each input after the first.
+    /// As [`Self::bytes`], of [`Self::for_combinations`]: about 0.8 KiB a point more for each input after the
+    /// first.
     pub fn bytes_for_combinations(threads: usize, block_points: usize, inputs: usize) -> u64 {
         threads as u64 * Worker::<P>::bytes(block_points, Recoding::<P>::slots(inputs))
     }
@@ -107,8 +112,8 @@ impl<P: Curve> Multiplier<P> {
             });
     }
 
-    /// `points[i] <- points[i] + sum of scalars[j] * inputs[j][i]`. Panics if lengths differ, or for more inputs than
-    /// [`Self::for_combinations`] was made for.
+    /// `points[i] <- points[i] + sum of scalars[j] * inputs[j][i]`. Panics if lengths differ, or for more
+    /// inputs than [`Self::for_combinations`] was made for.
     pub fn combine(&self, points: &mut [Point<P>], inputs: &[&[Point<P>]], scalars: &[P::ScalarField]) {
         assert_eq!(inputs.len(), scalars.len(), "each input has a scalar");
         assert!(
@@ -131,8 +136,9 @@ impl<P: Curve> Multiplier<P> {
         });
     }
 
-    /// Up to [`Self::block_points`] butterflies on this thread: `(low[i], high[i]) <- (low[i] + scalars[i] * high[i], low[i] -
-    /// scalars[i] * high[i])`. `scalars` may be shorter by factors of 1 at its start. Panics if lengths differ.
+    /// Up to [`Self::block_points`] butterflies on this thread: `(low[i], high[i]) <- (low[i] + scalars[i] *
+    /// high[i], low[i] - scalars[i] * high[i])`. `scalars` may be shorter by factors of 1 at its start.
+    /// Panics if lengths differ.
     pub(crate) fn butterflies(
         &self,
         low: &mut [Point<P>],

@@ -1,4 +1,5 @@
-//! Multiples against arkworks, for points and scalars that are random, special, or chosen so that steps collide.
+//! Multiples against arkworks, for points and scalars that are random, special, or chosen so that steps
+//! collide.
 
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;
@@ -221,8 +222,8 @@ fn butterflies_are_sums_and_differences() {
     butterflies::<ark_pallas::PallasConfig>();
 }
 
-/// y^2 = x^3 - 3x + 6 over BN254's base field: no endomorphism, and a is not zero. It stands in for curves of another shape; its order
-/// is not known here, so scalars are integers.
+/// y^2 = x^3 - 3x + 6 over BN254's base field: no endomorphism, and a is not zero. It stands in for curves of
+/// another shape; its order is not known here, so scalars are integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Other;
 

@@ -1,5 +1,5 @@
-//! Scans of one piece in lanes: the piece is cut into [`Blocks`] of one length, a lane for each and two vectors of them, so that the
-//! serial chains of all blocks run side by side. One thread; memory: none.
+//! Scans of one piece in lanes: the piece is cut into [`Blocks`] of one length, a lane for each and two
+//! vectors of them, so that the serial chains of all blocks run side by side. One thread; memory: none.
 
 use std::ops::{Deref, DerefMut};
 
@@ -263,7 +263,8 @@ impl<F: KernelField> Kernel<F> for PrefixProducts<'_, F> {
     }
 }
 
-/// Exclusive prefix products, each block from its carry, times `factors`; for a length that [`block_products`] has taken.
+/// Exclusive prefix products, each block from its carry, times `factors`; for a length that
+/// [`block_products`] has taken.
 pub(super) fn prefix_products<F: KernelField>(values: &mut [F], carries: &Blocks<F>, factors: &[F]) {
     F::run_prefix_products(
         Backend::detect(),
@@ -302,8 +303,8 @@ impl<F: KernelField> Kernel<F> for SuffixProducts<'_, F> {
     }
 }
 
-/// Suffix products, with or without the value itself, each block from the carry into it from above; lengths as in
-/// [`prefix_products`].
+/// Suffix products, with or without the value itself, each block from the carry into it from above; lengths
+/// as in [`prefix_products`].
 pub(super) fn suffix_products<F: KernelField>(values: &mut [F], carries: &Blocks<F>, exclusive: bool) {
     F::run_suffix_products(
         Backend::detect(),

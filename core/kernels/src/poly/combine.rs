@@ -13,8 +13,8 @@ pub fn add_scaled<F: KernelField>(values: &mut [F], factor: &F, other: &[F]) {
     add_linear_combination(values, &[(*factor, other)]);
 }
 
-/// `output[i] = sum over the terms of factor * values[i]`. A term shorter than `output` counts as padded with zeros;
-/// the rest of a longer one is ignored. No terms give zeros.
+/// `output[i] = sum over the terms of factor * values[i]`. A term shorter than `output` counts as padded with
+/// zeros; the rest of a longer one is ignored. No terms give zeros.
 pub fn linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])]) {
     output
         .chunks_mut(PIECE)

@@ -1,5 +1,5 @@
-//! What grand products are made of: factors from values, names of cells and challenges. In place or into the caller's slices;
-//! memory: none.
+//! What grand products are made of: factors from values, names of cells and challenges. In place or into the
+//! caller's slices; memory: none.
 
 use crate::backend::{Backend, Kernel, Lanes};
 use crate::field::KernelField;
@@ -16,8 +16,8 @@ pub struct PermutationChallenges<F> {
 }
 
 /// One column's part in a permutation's product: `numerators *= values + names + gamma`,
-/// `denominators *= values + beta * sigmas + gamma`, and `names *= delta`, which makes them the next column's (they have beta in
-/// them). All slices have one length. One thread.
+/// `denominators *= values + beta * sigmas + gamma`, and `names *= delta`, which makes them the next column's
+/// (they have beta in them). All slices have one length. One thread.
 pub fn multiply_permutation_factors<F: KernelField>(
     challenges: &PermutationChallenges<F>,
     values: &[F],

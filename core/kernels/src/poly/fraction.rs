@@ -1,13 +1,13 @@
-//! Fractions to field elements: batch inversion of the denominators that are there, one inversion per piece of 1024.
-//! Memory: one piece of scalars and of indices per thread.
+//! Fractions to field elements: batch inversion of the denominators that are there, one inversion per piece
+//! of 1024. Memory: one piece of scalars and of indices per thread.
 
 use super::PIECE;
 use super::invert::invert_piece;
 use crate::field::KernelField;
 use crate::parallel::Parallel;
 
-/// `output[i]` = numerator / denominator of `fraction(&cells[i])`, for every i of the shorter slice. Without a denominator
-/// it is the numerator; with a denominator of 0 it is 0.
+/// `output[i]` = numerator / denominator of `fraction(&cells[i])`, for every i of the shorter slice. Without
+/// a denominator it is the numerator; with a denominator of 0 it is 0.
 pub fn quotients<F: KernelField, T: Sync>(
     cells: &[T],
     fraction: impl Fn(&T) -> (F, Option<F>) + Sync,

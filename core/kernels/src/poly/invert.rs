@@ -1,4 +1,5 @@
-//! Batch inversion (Montgomery's trick), one inversion per piece of 1024. Memory: one piece of scalars per thread.
+//! Batch inversion (Montgomery's trick), one inversion per piece of 1024. Memory: one piece of scalars per
+//! thread.
 
 use super::scan::{carries_down, carries_up};
 use super::{PIECE, blocks};
@@ -38,8 +39,8 @@ pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>
     }
 }
 
-/// [`invert_piece`] in lanes, if the length suits them: an inverse is the product of all before, of all behind, and of the inverse of
-/// all. That is a multiplication more than in one chain.
+/// [`invert_piece`] in lanes, if the length suits them: an inverse is the product of all before, of all
+/// behind, and of the inverse of all. That is a multiplication more than in one chain.
 fn invert_in_lanes<F: KernelField>(values: &mut [F], behind: &mut Vec<F>) -> bool {
     let zeros: Vec<usize> = (0..values.len()).filter(|&i| values[i].is_zero()).collect();
     zeros.iter().for_each(|&i| values[i] = F::ONE);

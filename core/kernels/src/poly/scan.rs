@@ -1,16 +1,17 @@
 //! Scans with a carry: evaluation and division from the top, prefix products from the bottom.
 //!
-//! Each is a two-level scan: every piece's own contribution in parallel, a short serial pass over the pieces' carries, then
-//! every piece again, in parallel, with its carry. In lanes ([`super::blocks`]), a piece is cut once more, into a block for each
-//! lane. Memory: 18 scalars per piece.
+//! Each is a two-level scan: every piece's own contribution in parallel, a short serial pass over the pieces'
+//! carries, then every piece again, in parallel, with its carry. In lanes ([`super::blocks`]), a piece is cut
+//! once more, into a block for each lane. Memory: 18 scalars per piece.
 
 use super::PIECE;
 use super::blocks::{self, Blocks, evaluate};
 use crate::field::KernelField;
 use crate::parallel::Parallel;
 
-/// Horner's carries, `carry * point^len + chunk(point)`, at several points with one pass over the coefficients. Chunks come from the top,
-/// the first with carry 0; after the lowest, a carry is the polynomial's value at its point.
+/// Horner's carries, `carry * point^len + chunk(point)`, at several points with one pass over the
+/// coefficients. Chunks come from the top, the first with carry 0; after the lowest, a carry is the
+/// polynomial's value at its point.
 pub fn evaluate_chunk_many<F: KernelField>(coefficients: &[F], points: &[F], carries: &mut [F]) {
     let values: Vec<Vec<F>> = coefficients
         .chunks(PIECE)
@@ -44,9 +45,9 @@ fn fold_pieces<F: KernelField>(
     carry
 }
 
-/// Divides by `X - point`, in place: coefficient i of the chunk becomes coefficient i of the quotient (whose degree is one
-/// less: the topmost becomes 0). Chunks come from the top, the first with carry 0; the carry that the lowest chunk gives is
-/// the remainder, the polynomial's value at `point`.
+/// Divides by `X - point`, in place: coefficient i of the chunk becomes coefficient i of the quotient (whose
+/// degree is one less: the topmost becomes 0). Chunks come from the top, the first with carry 0; the carry
+/// that the lowest chunk gives is the remainder, the polynomial's value at `point`.
 pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F) -> F {
     let parts: Vec<Parts<F>> = coefficients
         .chunks(PIECE)
@@ -95,7 +96,8 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
     carry
 }
 
-/// A piece's own contribution to a scan: its value, and those of its blocks in lanes with the factor of a carry over a block.
+/// A piece's own contribution to a scan: its value, and those of its blocks in lanes with the factor of a
+/// carry over a block.
 struct Parts<F> {
     whole: F,
     blocks: Option<(Blocks<F>, F)>,
@@ -142,7 +144,8 @@ impl<F: KernelField> Products<F> {
     }
 }
 
-/// Exclusive prefix products of a piece, in place: value i becomes `carry * values[0] * ... * values[i - 1]` times its factor.
+/// Exclusive prefix products of a piece, in place: value i becomes `carry * values[0] * ... * values[i - 1]`
+/// times its factor.
 fn prefix_products<F: KernelField>(piece: &mut [F], products: &Products<F>, mut carry: F, factors: &[F]) {
     if let Some(blocks) = &products.blocks {
         return blocks::prefix_products(piece, &carries_up(blocks, carry), factors);
@@ -163,12 +166,14 @@ fn suffix_products<F: KernelField>(piece: &mut [F], products: &Products<F>, mut 
     }
 }
 
-/// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i. Chunks come from
-/// the bottom; the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry. A fraction over zero
-/// counts as zero. The denominators are used up. `make` makes the numerators and denominators of piece i, of [`PIECE`] values.
+/// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i.
+/// Chunks come from the bottom; the first carry is the first value wanted (1 for a grand product), the result
+/// is the next chunk's carry. A fraction over zero counts as zero. The denominators are used up. `make` makes
+/// the numerators and denominators of piece i, of [`PIECE`] values.
 ///
-/// With N_i the product of the numerators before i, S_i that of the denominators from i on, and D that of all: value i is
-/// `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a value.
+/// With N_i the product of the numerators before i, S_i that of the denominators from i on, and D that of
+/// all: value i is `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a
+/// value.
 pub fn fraction_product_chunk<F: KernelField>(
     numerators: &mut [F],
     denominators: &mut [F],

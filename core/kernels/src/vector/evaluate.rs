@@ -15,8 +15,8 @@ pub struct Evaluation<'a, 'b, 'c, F> {
     pub inputs: &'a [&'b [F]],
     /// All of one length.
     pub outputs: &'a mut [&'c mut [F]],
-    /// Room for as many vectors of a block's length as there are registers, [`super::SCALARS_PER_EIGHT`] elements for eight values. Holds no
-    /// field elements afterwards.
+    /// Room for as many vectors of a block's length as there are registers, [`super::SCALARS_PER_EIGHT`]
+    /// elements for eight values. Holds no field elements afterwards.
     pub registers: &'a mut [F],
     /// Registers.
     pub register_count: usize,
@@ -25,7 +25,8 @@ pub struct Evaluation<'a, 'b, 'c, F> {
 impl<F: KernelField> Evaluation<'_, '_, '_, F> {
     /// Runs all instructions over all rows.
     ///
-    /// Panics if an input, an output or a register that is named is not there, if one is too short, or if the registers do not hold one row.
+    /// Panics if an input, an output or a register that is named is not there, if one is too short, or if the
+    /// registers do not hold one row.
     pub fn run(mut self, backend: Backend) {
         let len = self.outputs.first().map_or(0, |output| output.len());
         if len == 0 {

@@ -1,13 +1,14 @@
-//! Instructions over slices, and running a list of them in wide lanes. One thread, memory: the caller's registers.
+//! Instructions over slices, and running a list of them in wide lanes. One thread, memory: the caller's
+//! registers.
 //!
-//! In lanes, values come in once an instruction that reads a column, and stay in lanes in registers, of five words an element
-//! where a column has four. They are in the backend's own Montgomery form there: loading a native value shifts it, and an output is
-//! multiplied by the native 1, which shifts it back.
+//! In lanes, values come in once an instruction that reads a column, and stay in lanes in registers, of five
+//! words an element where a column has four. They are in the backend's own Montgomery form there: loading a
+//! native value shifts it, and an output is multiplied by the native 1, which shifts it back.
 //!
-//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. A native value that was shifted by s bits
-//! is below `2^s p`, and lowered if that is 32 p. So a product is below
-//! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p
-//! are below 32 p: those are lowered, to less than 5 p.
+//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. A native
+//! value that was shifted by s bits is below `2^s p`, and lowered if that is 32 p. So a product is below
+//! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p are below 32
+//! p: those are lowered, to less than 5 p.
 
 use super::evaluate::Evaluation;
 use crate::backend::{WideKernel, WideLanes};
@@ -75,8 +76,8 @@ pub const SCALARS_PER_EIGHT: usize = 10;
 /// Native values that are shifted by no more bits are below the bound of operands as they are.
 const SHIFT_MAX: u32 = 4;
 
-/// Runs an evaluation over the first rows; gives the number of rows done: all but the last few, or none where registers have no room for a
-/// vector.
+/// Runs an evaluation over the first rows; gives the number of rows done: all but the last few, or none where
+/// registers have no room for a vector.
 pub struct InLanes<'e, 'a, 'b, 'c, F>(pub &'e mut Evaluation<'a, 'b, 'c, F>);
 
 impl<F: KernelField> WideKernel<F> for InLanes<'_, '_, '_, '_, F> {

@@ -1,11 +1,12 @@
-//! Elementwise arithmetic on slices of one length: the steps of a constraint program. One thread, memory: none.
+//! Elementwise arithmetic on slices of one length: the steps of a constraint program. One thread, memory:
+//! none.
 //!
 //! Every function writes the first operand, element by element, and panics if a slice is shorter than it.
 //!
 //! A list of [`Instruction`]s runs in lanes as a whole, so that the results of one are in lanes for the next.
 //!
-//! Multiplications run in lanes ([`super::backend`]). Bounds, in multiples of p <= R / 32: operands 16 and 1, their product below 2.5, with a
-//! summand below 3.5: what `canonical` takes.
+//! Multiplications run in lanes ([`super::backend`]). Bounds, in multiples of p <= R / 32: operands 16 and 1,
+//! their product below 2.5, with a summand below 3.5: what `canonical` takes.
 
 /// For [`crate::compiled`].
 pub(crate) mod compiled {
@@ -178,7 +179,8 @@ mod tests {
     /// An operation, and what it means.
     type Case<'a, F> = (Operation<F>, &'a dyn Fn(F, F) -> F);
 
-    /// Every operation, over inputs and over what others left in registers, on every backend that the machine has.
+    /// Every operation, over inputs and over what others left in registers, on every backend that the machine
+    /// has.
     fn programs_against_arkworks<F: KernelField>() {
         use Operand::{Input, Register};
         let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -214,7 +216,8 @@ mod tests {
                         (Operation::Constant(constant), &|_, _| constant),
                     ];
                     for (operation, wanted) in operations {
-                        // Registers hold sums and differences, which are as large as values become; then a chain of the same.
+                        // Registers hold sums and differences, which are as large as values become; then a
+                        // chain of the same.
                         let step = |operation, to| Instruction { operation, to };
                         let program = [
                             step(Operation::Sum(Input(0), Input(1)), Target::Register(0)),

@@ -1,9 +1,9 @@
 //! The constraints of the standard arguments as values of a [`Builder`]: permutation, lookup, shuffle.
 //!
-//! Sources: the halo2 book, *Permutation argument* and *Lookup argument* (zero-knowledge adjustments included); the
-//! shuffle argument is the same product over one pair of expressions. n rows, the last `blinding` of which are random; row
-//! `n - blinding - 1` is the last that a product reaches. With l_0 and l_last the Lagrange polynomials of rows 0 and that
-//! one, and `active` 1 on the rows before it:
+//! Sources: the halo2 book, *Permutation argument* and *Lookup argument* (zero-knowledge adjustments
+//! included); the shuffle argument is the same product over one pair of expressions. n rows, the last
+//! `blinding` of which are random; row `n - blinding - 1` is the last that a product reaches. With l_0 and
+//! l_last the Lagrange polynomials of rows 0 and that one, and `active` 1 on the rows before it:
 //!
 //! ```text
 //! permutation, sets i of columns v_j with sigma_j (j counts on through the sets):
@@ -39,8 +39,8 @@ pub struct RowSelectors {
 
 impl RowSelectors {
     /// From `column`, which stands for the Lagrange polynomial of row 0
-    /// ([`Source::FirstLagrange`](super::Source::FirstLagrange)): the others are its rotations, so that nothing more is
-    /// read or transformed.
+    /// ([`Source::FirstLagrange`](super::Source::FirstLagrange)): the others are its rotations, so that
+    /// nothing more is read or transformed.
     pub fn computed<F: KernelField>(builder: &mut Builder<F>, column: usize, blinding: u32) -> Self {
         let last_rotation = -(blinding as i32) - 1;
         let first = builder.query(column, 0);
@@ -123,7 +123,8 @@ pub struct PermutationFactors<F> {
     pub delta: F,
 }
 
-/// The constraints of a permutation argument over `sets`, in order; none without a set. `identity` stands for X.
+/// The constraints of a permutation argument over `sets`, in order; none without a set. `identity` stands for
+/// X.
 pub fn permutation<F: KernelField>(
     builder: &mut Builder<F>,
     rows: &RowSelectors,

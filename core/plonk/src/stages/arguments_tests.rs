@@ -70,7 +70,8 @@ fn selectors_come_from_one_column_or_three() {
     }
 }
 
-/// Columns 0: l_0, 1: X, 2..4: products of two sets, 4..7: values, 7..10: sigmas; two columns in the first set.
+/// Columns 0: l_0, 1: X, 2..4: products of two sets, 4..7: values, 7..10: sigmas; two columns in the first
+/// set.
 fn permutation_constraints(builder: &mut Builder<Fr>, factors: &PermutationFactors<Fr>) -> Vec<Value> {
     let rows = RowSelectors::computed(builder, 0, BLINDING);
     let identity = builder.query(1, 0);

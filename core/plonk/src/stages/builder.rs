@@ -1,9 +1,9 @@
 //! Expressions to programs.
 //!
-//! A [`Builder`] takes expressions bottom up. Equal ones are one value (hash consing), constants are folded, and what
-//! they make trivial disappears (`x * 0`, `x + 0`, `x - x`, `-(-x)`), so that the caller may write constraints as they
-//! stand in the protocol. [`Builder::finish`] drops what no output needs and puts the rest in an order that keeps few
-//! values at a time (`schedule`).
+//! A [`Builder`] takes expressions bottom up. Equal ones are one value (hash consing), constants are folded,
+//! and what they make trivial disappears (`x * 0`, `x + 0`, `x - x`, `-(-x)`), so that the caller may write
+//! constraints as they stand in the protocol. [`Builder::finish`] drops what no output needs and puts the
+//! rest in an order that keeps few values at a time (`schedule`).
 
 use std::collections::HashMap;
 
@@ -155,8 +155,8 @@ impl<F: KernelField> Builder<F> {
         }
     }
 
-    /// Horner's rule: `(parts[0] * factor + parts[1]) * factor + parts[2]`, and so on; 0 without parts. This is how
-    /// constraints are put together with a challenge.
+    /// Horner's rule: `(parts[0] * factor + parts[1]) * factor + parts[2]`, and so on; 0 without parts. This
+    /// is how constraints are put together with a challenge.
     pub fn fold(&mut self, parts: &[Value], factor: F) -> Value {
         let Some((&first, rest)) = parts.split_first() else {
             return self.constant(F::ZERO);

@@ -169,7 +169,8 @@ fn equal_expressions_are_one_and_constants_fold() {
     assert!(program.registers() <= 1 && program.instructions() == 2);
 }
 
-/// The order decides how many values are kept: a long sum over constraints that were all made first keeps a few.
+/// The order decides how many values are kept: a long sum over constraints that were all made first keeps a
+/// few.
 #[test]
 fn a_long_sum_of_constraints_keeps_few_registers() {
     let mut builder = Builder::<Fr>::new();

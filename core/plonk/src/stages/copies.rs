@@ -1,20 +1,24 @@
 //! The permutation that a circuit's copy constraints make, assembled one copy at a time, in files.
 //!
-//! Algorithm: cells that must be equal form cycles. A copy between cells of two cycles exchanges their images, which makes one
-//! cycle of two; a copy within a cycle changes nothing (*The halo2 Book*, section 4.1.2, "Permutation argument"). So the
-//! permutation depends on the order of the copies, which is the caller's, and on which cells are in one cycle already. halo2
-//! knows that from a distinguished cell that it writes to every cell of a cycle, the smaller cycle's first; here it comes from
-//! trees, joined by size, with paths halved on the way (Tarjan and van Leeuwen, *Worst-case analysis of set union algorithms*,
-//! 1984): a few accesses a copy instead of a walk through a cycle, and the same permutation.
+//! Algorithm: cells that must be equal form cycles. A copy between cells of two cycles exchanges their
+//! images, which makes one cycle of two; a copy within a cycle changes nothing (*The halo2 Book*, section
+//! 4.1.2, "Permutation argument"). So the permutation depends on the order of the copies, which is the
+//! caller's, and on which cells are in one cycle already. halo2 knows that from a distinguished cell that it
+//! writes to every cell of a cycle, the smaller cycle's first; here it comes from trees, joined by size, with
+//! paths halved on the way (Tarjan and van Leeuwen, *Worst-case analysis of set union algorithms*, 1984): a
+//! few accesses a copy instead of a walk through a cycle, and the same permutation.
 //!
-//! Two arrays of [`Cells`], where zero means "untouched", so that nothing has to be written for cells without copies:
+//! Two arrays of [`Cells`], where zero means "untouched", so that nothing has to be written for cells without
+//! copies:
 //!
 //! - `images`: the cell's image under the permutation, XOR the cell's own index.
-//! - `links`: for the root of a tree twice (its cycle's size, less one); else twice a cell nearer to the root, plus one.
+//! - `links`: for the root of a tree twice (its cycle's size, less one); else twice a cell nearer to the
+//!   root, plus one.
 //!
-//! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit, else 64. Peak memory: a
-//! share of a quarter of what the budget has left, or twice both arrays where that is less (8 or 16 bytes a cell), and digests of blocks; for
-//! a sigma column a tile and its writer, and the powers of omega, in two levels of `O(sqrt(rows))`.
+//! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit,
+//! else 64. Peak memory: a share of a quarter of what the budget has left, or twice both arrays where that is
+//! less (8 or 16 bytes a cell), and digests of blocks; for a sigma column a tile and its writer, and the
+//! powers of omega, in two levels of `O(sqrt(rows))`.
 
 use super::product::chunk_elements;
 use spillproof_engine::Result;
@@ -50,8 +54,8 @@ struct Cycle {
     size: u64,
 }
 
-/// The share of both arrays. Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to
-/// anywhere.
+/// The share of both arrays. Nothing else needs much while a circuit is synthesized, and copies may go from
+/// anywhere to anywhere.
 fn share_bytes(workspace: &Workspace, arrays_bytes: u64) -> u64 {
     let available_bytes = workspace.budget.available_bytes();
     let share_bytes = (available_bytes / 4).min(arrays_bytes.saturating_mul(2));
@@ -62,7 +66,8 @@ impl Copies {
     /// The identity on `columns` columns of `rows` rows. Takes no time: the files are sparse.
     ///
     /// # Errors
-    /// [`Invalid::TooLong`] for more than 2^62 cells; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::File`],
+    /// [`Invalid::TooLong`] for more than 2^62 cells; [`spillproof_engine::Error::BudgetTooSmall`],
+    /// [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::File`],
     /// [`spillproof_engine::Error::Memory`].
     pub fn new(workspace: &Workspace, columns: usize, rows: u64) -> Result<Self> {
         let cells = rows.checked_mul(columns as u64).filter(|cells| *cells <= 1 << 62);
@@ -107,7 +112,8 @@ impl Copies {
     /// Constrains two cells, (column, row) each, to be equal.
     ///
     /// # Errors
-    /// [`Invalid::Index`] for a cell outside; [`spillproof_engine::Error::File`]. After an error of a file the permutation is not to be used.
+    /// [`Invalid::Index`] for a cell outside; [`spillproof_engine::Error::File`]. After an error of a file
+    /// the permutation is not to be used.
     pub fn copy(&mut self, left: (usize, u64), right: (usize, u64)) -> Result<()> {
         let (left, right) = (self.index(left)?, self.index(right)?);
         let (kept, joined) = (self.cycle(left)?, self.cycle(right)?);
@@ -135,11 +141,12 @@ impl Copies {
         Ok(((image / self.rows) as usize, image % self.rows))
     }
 
-    /// The column of names of the images of one column's cells: `delta^c * omega^r` for the image (c, r). The first call gives
-    /// back most of the memory; copies that come later are slower.
+    /// The column of names of the images of one column's cells: `delta^c * omega^r` for the image (c, r). The
+    /// first call gives back most of the memory; copies that come later are slower.
     ///
     /// # Errors
-    /// [`Invalid::Index`] for a column that there is not; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::File`],
+    /// [`Invalid::Index`] for a column that there is not; [`spillproof_engine::Error::BudgetTooSmall`],
+    /// [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::File`],
     /// [`spillproof_engine::Error::Io`].
     pub fn sigma<F: KernelField + Element>(
         &mut self,
@@ -183,7 +190,8 @@ impl Copies {
         writer.finish()
     }
 
-    /// The dry run of a sigma column, where all cells are copied, once and in order; the cache had `cached_bytes` of both arrays before.
+    /// The dry run of a sigma column, where all cells are copied, once and in order; the cache had
+    /// `cached_bytes` of both arrays before.
     fn rehearse_sigma<F: KernelField + Element>(&mut self, cached_bytes: u64) -> Result<Column<F>> {
         let (workspace, rows) = (&self.workspace, self.rows);
         let cell_bytes = self.numbers.cell_bytes();
@@ -319,7 +327,8 @@ impl Numbers {
     }
 }
 
-/// Names of cells, `delta^c * omega^r`, as they are seen from one column: most images are in the column itself.
+/// Names of cells, `delta^c * omega^r`, as they are seen from one column: most images are in the column
+/// itself.
 struct Names<F: Copy> {
     rows: u64,
     /// Index of the column's first cell.

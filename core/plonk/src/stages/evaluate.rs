@@ -6,16 +6,17 @@ use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 use spillproof_kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
-/// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions stay in the
-/// caches.
+/// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions
+/// stay in the caches.
 pub const BLOCK_ROWS: usize = 256;
 
 impl<F: KernelField> Program<F> {
     /// Computes the outputs, row by row, on this thread.
     ///
-    /// `inputs` has one slice for each of [`Self::queries`], `outputs` one for each output, all of one length; `registers`
-    /// has room for [`Self::registers`] vectors of a block's length, and so says what a block is: any length does.
-    /// Panics if there are too few slices or one is too short, or if the registers do not hold one row.
+    /// `inputs` has one slice for each of [`Self::queries`], `outputs` one for each output, all of one
+    /// length; `registers` has room for [`Self::registers`] vectors of a block's length, and so says what a
+    /// block is: any length does. Panics if there are too few slices or one is too short, or if the registers
+    /// do not hold one row.
     pub fn evaluate(&self, inputs: &[&[F]], outputs: &mut [&mut [F]], registers: &mut [F]) {
         assert_eq!(inputs.len(), self.queries.len(), "one input for each query");
         assert_eq!(outputs.len(), self.outputs, "one slice for each output");
@@ -29,8 +30,8 @@ impl<F: KernelField> Program<F> {
         evaluation.run(Backend::detect());
     }
 
-    /// As [`Self::evaluate`], with the rows shared among the parts of `registers`, of `part` scalars each, on the rayon
-    /// pool.
+    /// As [`Self::evaluate`], with the rows shared among the parts of `registers`, of `part` scalars each, on
+    /// the rayon pool.
     pub(super) fn evaluate_parallel(
         &self,
         inputs: &[&[F]],

@@ -1,8 +1,9 @@
 //! The cells of fixed columns while a circuit is synthesised: any order, any number of times, fractions too.
 //!
-//! Shapes: `columns` times `rows` cells of 32 bytes (Montgomery form), in [`Cells`]; a block that is never assigned is 0 and takes no space.
-//! Fractions are inverted in batches of [`WAITING`]: once one waits, every later assignment waits behind it, so
-//! that the last one to a cell is the one that stays. Memory: the share of the cells, and a batch.
+//! Shapes: `columns` times `rows` cells of 32 bytes (Montgomery form), in [`Cells`]; a block that is never
+//! assigned is 0 and takes no space. Fractions are inverted in batches of [`WAITING`]: once one waits, every
+//! later assignment waits behind it, so that the last one to a cell is the one that stays. Memory: the share
+//! of the cells, and a batch.
 
 use std::ops::Range;
 
@@ -49,10 +50,12 @@ impl<F: KernelField + Element> FixedCells<F> {
         self.cells.arrays()
     }
 
-    /// Assigns `numerator / denominator` to a cell (the numerator without a denominator, 0 over a denominator of 0).
+    /// Assigns `numerator / denominator` to a cell (the numerator without a denominator, 0 over a denominator
+    /// of 0).
     ///
     /// # Errors
-    /// [`spillproof_engine::Error::Invalid`] for a cell that is not there; [`spillproof_engine::Error::File`].
+    /// [`spillproof_engine::Error::Invalid`] for a cell that is not there;
+    /// [`spillproof_engine::Error::File`].
     pub fn assign(&mut self, column: usize, row: u64, numerator: F, denominator: Option<F>) -> Result<()> {
         if self.waiting.is_empty() && denominator.is_none() {
             return self.cells.set(column, row, numerator);

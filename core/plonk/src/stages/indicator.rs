@@ -1,9 +1,9 @@
 //! Polynomials that are 1 on some rows of the domain and 0 on the others, as coefficients.
 //!
-//! `l_i` has the coefficients `omega^(-i j) / n`. So the sum over the rows `first .. first + count` has, at `X^j`,
-//! `s^j * (1 + w^j + .. + w^(j (count - 1))) / n` with `w = omega^-1` and `s = w^first`: one pass that writes, and a few
-//! multiplications a coefficient, for the few rows at the end that halo2 keeps for blinding. Memory: a tile and a writer's
-//! buffers.
+//! `l_i` has the coefficients `omega^(-i j) / n`. So the sum over the rows `first .. first + count` has, at
+//! `X^j`, `s^j * (1 + w^j + .. + w^(j (count - 1))) / n` with `w = omega^-1` and `s = w^first`: one pass that
+//! writes, and a few multiplications a coefficient, for the few rows at the end that halo2 keeps for
+//! blinding. Memory: a tile and a writer's buffers.
 
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
@@ -17,11 +17,12 @@ const WHAT: &str = "indicator of rows";
 /// Rows of a tile.
 const TILE_ROWS: u64 = 32 * PIECE as u64;
 
-/// The polynomial `constant + factor * (l_first + .. + l_(first + count - 1))` over the `2^log_n` powers of `omega`, as
-/// `2^log_n` coefficients.
+/// The polynomial `constant + factor * (l_first + .. + l_(first + count - 1))` over the `2^log_n` powers of
+/// `omega`, as `2^log_n` coefficients.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`]; [`spillproof_engine::Error::Invalid`] if `omega` is 0.
+/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`];
+/// [`spillproof_engine::Error::Invalid`] if `omega` is 0.
 pub fn indicator<F: KernelField + Element>(
     workspace: &Workspace,
     log_n: u32,

@@ -1,8 +1,9 @@
 //! Field elements as the integers that they stand for: what values are sorted by.
 //!
-//! An [`Integer`] is 256 bits. It holds a value's canonical form (below p, not Montgomery) while values are compared, and the
-//! Montgomery form on the way from and to columns of the field; the bytes are four little-endian limbs either way, so a
-//! column of one casts to the other. One multiplication takes a value from one form to the other. Memory: none.
+//! An [`Integer`] is 256 bits. It holds a value's canonical form (below p, not Montgomery) while values are
+//! compared, and the Montgomery form on the way from and to columns of the field; the bytes are four
+//! little-endian limbs either way, so a column of one casts to the other. One multiplication takes a value
+//! from one form to the other. Memory: none.
 
 use spillproof_format::SpareBits;
 use spillproof_format::element::{limbs_from_bytes, limbs_to_bytes};

@@ -1,16 +1,18 @@
 //! The lookup argument's permuted columns and its grand product.
 //!
-//! Algorithm: the permuted input `A'` is the input in ascending order of the integers that its values stand for. The permuted
-//! table `S'` has the input's value wherever that value is new in `A'`, and in the other rows, in the order of [`LeftOvers`], what is then
-//! left of the table: every further copy of a value, and values that no input has. Both columns are sorted out of core
-//! ([`super::sort`]); three cursors then run through `A'`, through the sorted table, and through `A'` once more for what is
-//! left, the last two upwards or downwards. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) * (s'[i] + gamma))` from
-//! `z[0] = 1` (halo2's lookup argument, *The halo2 Book*, section 3.4).
+//! Algorithm: the permuted input `A'` is the input in ascending order of the integers that its values stand
+//! for. The permuted table `S'` has the input's value wherever that value is new in `A'`, and in the other
+//! rows, in the order of [`LeftOvers`], what is then left of the table: every further copy of a value, and
+//! values that no input has. Both columns are sorted out of core ([`super::sort`]); three cursors then run
+//! through `A'`, through the sorted table, and through `A'` once more for what is left, the last two upwards
+//! or downwards. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) *
+//! (s'[i] + gamma))` from `z[0] = 1` (halo2's lookup argument, *The halo2 Book*, section 3.4).
 //!
 //! An input that the table lacks is noticed where stock notices it; else the proof fails to verify.
 //!
 //! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
-//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 17`.
+//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product
+//! `32 * c * 17`.
 
 use super::integer::{Integer, to_canonical, to_native};
 use super::product::{Factors, READER_BUFFERS, chunk_elements, running_product};
@@ -38,8 +40,10 @@ const PRODUCT: &str = "lookup product";
 /// `(A', S')` of the first `usable_rows` rows of the compressed input and table, with their tails.
 ///
 /// # Errors
-/// [`Invalid::Region`] if a column has fewer rows, [`Invalid::NotInTable`] for an input that the table lacks, if that is to be noticed;
-/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
+/// [`Invalid::Region`] if a column has fewer rows, [`Invalid::NotInTable`] for an input that the table lacks,
+/// if that is to be noticed; [`spillproof_engine::Error::BudgetTooSmall`],
+/// [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`],
+/// [`spillproof_engine::Error::Damaged`].
 pub fn permute<F: KernelField + Element>(
     workspace: &Workspace,
     input: &Column<F>,
@@ -87,7 +91,8 @@ fn permuted_table<F: KernelField + Element>(
         for value in values.iter_mut() {
             let is_new = previous != Some(*value);
             previous = Some(*value);
-            // With fewer distinct values in the table than the input needs, nothing may be left: any value is as wrong.
+            // With fewer distinct values in the table than the input needs, nothing may be left: any value is
+            // as wrong.
             if !is_new && let Some(other) = left.next()? {
                 *value = other;
             }
@@ -125,7 +130,8 @@ fn rehearse_table<F: KernelField + Element>(
     Writer::in_chunks(draft, chunk).finish()
 }
 
-/// What the table has beyond one copy of each value of the input. Both are sorted, and walked along in the same order.
+/// What the table has beyond one copy of each value of the input. Both are sorted, and walked along in the
+/// same order.
 struct LeftOver {
     table: Cursor,
     input: Cursor,
@@ -222,12 +228,13 @@ impl Cursor {
     }
 }
 
-/// The grand product over all rows of the four columns; its last `tail.len()` values are `tail`. A zero denominator inverts to
-/// zero, as in stock.
+/// The grand product over all rows of the four columns; its last `tail.len()` values are `tail`. A zero
+/// denominator inverts to zero, as in stock.
 ///
 /// # Errors
-/// [`Invalid::Length`] for columns of different lengths, [`Invalid::Tail`] for a tail that leaves no row; [`spillproof_engine::Error::BudgetTooSmall`],
-/// [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
+/// [`Invalid::Length`] for columns of different lengths, [`Invalid::Tail`] for a tail that leaves no row;
+/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`],
+/// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
 #[allow(clippy::too_many_arguments)]
 pub fn product<F: KernelField + Element>(
     workspace: &Workspace,

@@ -1,13 +1,14 @@
 //! Merging sorted runs of one column, on all cores.
 //!
-//! Algorithm: every run keeps one to two chunks of its values in memory. The smallest of the runs' last values in memory is
-//! the *bound*: no value still on disk is below it, so whatever is in memory up to the bound can go out. That part is cut at
-//! a few of its values into slices that are merged at the same time, each by a heap of run heads, into their places of one
-//! tile (as in parallel multiway merges: Varman et al., *Merging multiple lists on hierarchical-memory multiprocessors*, 1991,
-//! with splitters in place of exact ranks). Equal values are the same value, so ties do not matter.
+//! Algorithm: every run keeps one to two chunks of its values in memory. The smallest of the runs' last
+//! values in memory is the *bound*: no value still on disk is below it, so whatever is in memory up to the
+//! bound can go out. That part is cut at a few of its values into slices that are merged at the same time,
+//! each by a heap of run heads, into their places of one tile (as in parallel multiway merges: Varman et al.,
+//! *Merging multiple lists on hierarchical-memory multiprocessors*, 1991, with splitters in place of exact
+//! ranks). Equal values are the same value, so ties do not matter.
 //!
-//! Shapes: `k` runs in chunks of `c` elements. Peak memory: `32 * c * k * MERGE_CHUNKS` bytes, leased; the heap holds
-//! `O(k * threads)` heads.
+//! Shapes: `k` runs in chunks of `c` elements. Peak memory: `32 * c * k * MERGE_CHUNKS` bytes, leased; the
+//! heap holds `O(k * threads)` heads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -55,8 +56,9 @@ impl Run<'_> {
     }
 }
 
-/// Merges the values of `together`, a span of `column` that consists of sorted runs of `run` values (the last may be
-/// shorter), and gives them to `out` in ascending order, tile by tile. Runs are read in chunks of `chunk`.
+/// Merges the values of `together`, a span of `column` that consists of sorted runs of `run` values (the last
+/// may be shorter), and gives them to `out` in ascending order, tile by tile. Runs are read in chunks of
+/// `chunk`.
 pub(super) fn merge(
     column: &Column<Integer>,
     together: Region,

@@ -1,11 +1,12 @@
-//! The arithmetic of a PLONK prover over columns: constraint programs, what is evaluated with them, and the arguments' own
-//! columns. No proof system's types, no transcript.
+//! The arithmetic of a PLONK prover over columns: constraint programs, what is evaluated with them, and the
+//! arguments' own columns. No proof system's types, no transcript.
 //!
-//! What flows in: columns of n = 2^k values or coefficients, and a [`Program`]: a straight-line program over vectors,
-//! made once from all constraints with a [`Builder`]; challenges, and the random values of the last rows. What flows out:
-//! columns.
+//! What flows in: columns of n = 2^k values or coefficients, and a [`Program`]: a straight-line program over
+//! vectors, made once from all constraints with a [`Builder`]; challenges, and the random values of the last
+//! rows. What flows out: columns.
 //!
-//! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on slices.
+//! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on
+//!   slices.
 //! - [`windows`]: a program over columns of values, row by row.
 //! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
 //! - [`mod@quotient`]: a program over polynomials, divided by the vanishing polynomial, one coset at a time.
@@ -13,7 +14,8 @@
 //! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
-//! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns, and the columns that become of it.
+//! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns,
+//!   and the columns that become of it.
 //! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!

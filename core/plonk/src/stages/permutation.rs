@@ -1,13 +1,13 @@
 //! The permutation argument's grand product for one set of columns.
 //!
-//! With column values `v_j`, images `s_j` under the permutation (`sigma`), and a row's own name `delta^j * omega^i`,
-//! `z[i + 1] = z[i] * product over j of (v_j[i] + beta * delta^j * omega^i + gamma) / (v_j[i] + beta * s_j[i] + gamma)`
-//! (Gabizon, Williamson, Ciobotaru: *PLONK*, 2019, section 5; halo2's division into sets of columns). The values are those of
-//! halo2's `permutation::Argument::commit`.
+//! With column values `v_j`, images `s_j` under the permutation (`sigma`), and a row's own name
+//! `delta^j * omega^i`, `z[i + 1] = z[i] * product over j of (v_j[i] + beta * delta^j * omega^i + gamma) /
+//! (v_j[i] + beta * s_j[i] + gamma)` (Gabizon, Williamson, Ciobotaru: *PLONK*, 2019, section 5; halo2's
+//! division into sets of columns). The values are those of halo2's `permutation::Argument::commit`.
 //!
-//! Shapes: columns of `rows` values over the domain of `omega`, in Montgomery form. One ascending pass over all columns and
-//! their sigmas, column by column within a piece of a chunk of `c` rows; four multiplications for each value, six for each row. Peak
-//! memory: `32 * c * (6 * columns + 5)` bytes.
+//! Shapes: columns of `rows` values over the domain of `omega`, in Montgomery form. One ascending pass over
+//! all columns and their sigmas, column by column within a piece of a chunk of `c` rows; four multiplications
+//! for each value, six for each row. Peak memory: `32 * c * (6 * columns + 5)` bytes.
 
 use super::product::{Factors, running_product};
 use spillproof_engine::Result;
@@ -39,12 +39,14 @@ pub struct ProductSet<'a, F> {
     pub omega: F,
 }
 
-/// `z` of one set: `z[0] = first`, each further value by the formula above, the last `tail.len()` values are `tail`. Also gives
-/// `z[rows - tail.len() - 1]`, the next set's first value. A zero denominator inverts to zero, as in stock.
+/// `z` of one set: `z[0] = first`, each further value by the formula above, the last `tail.len()` values are
+/// `tail`. Also gives `z[rows - tail.len() - 1]`, the next set's first value. A zero denominator inverts to
+/// zero, as in stock.
 ///
 /// # Errors
-/// [`Invalid::Length`] for columns shorter than `rows`, or another number of sigmas than of values; [`Invalid::Tail`];
-/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
+/// [`Invalid::Length`] for columns shorter than `rows`, or another number of sigmas than of values;
+/// [`Invalid::Tail`]; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`],
+/// [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
 pub fn grand_product<F: KernelField + Element>(
     workspace: &Workspace,
     set: &ProductSet<'_, F>,

@@ -1,13 +1,14 @@
-//! A running product of fractions, the grand product of every argument: `z[0] = first`, `z[i + 1] = z[i] * numerator[i] /
-//! denominator[i]`, and random values in the last rows.
+//! A running product of fractions, the grand product of every argument: `z[0] = first`,
+//! `z[i + 1] = z[i] * numerator[i] / denominator[i]`, and random values in the last rows.
 //!
-//! Algorithm: one ascending pass. Of each chunk, the columns are read side by side; then threads make numerators and denominators of its
-//! pieces ([`Factors`]), and the exclusive prefix product of the fractions goes on from the chunk before ([`fraction_product_chunk`]; a
-//! fraction over zero is zero, as halo2's `batch_invert` leaves a zero as it is). What stands in the rows of the tail is never computed.
+//! Algorithm: one ascending pass. Of each chunk, the columns are read side by side; then threads make
+//! numerators and denominators of its pieces ([`Factors`]), and the exclusive prefix product of the fractions
+//! goes on from the chunk before ([`fraction_product_chunk`]; a fraction over zero is zero, as halo2's
+//! `batch_invert` leaves a zero as it is). What stands in the rows of the tail is never computed.
 //!
 //! Shapes: `rows` values, of which the last `tail.len()` are given. Values in Montgomery form. Peak memory:
-//! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within a quarter of what
-//! the budget has left (more only where one frame each is more).
+//! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within
+//! a quarter of what the budget has left (more only where one frame each is more).
 
 use spillproof_engine::Error;
 use spillproof_engine::Result;
@@ -33,7 +34,8 @@ const PRODUCT_TILES: u64 = 2;
 
 /// What the fractions of a running product are made of.
 pub(super) trait Factors<F>: Sync {
-    /// Makes the numerators and denominators of the rows from `row` on, a piece at most, from those rows of each column.
+    /// Makes the numerators and denominators of the rows from `row` on, a piece at most, from those rows of
+    /// each column.
     fn make(&self, row: u64, columns: &[&[F]], numerators: &mut [F], denominators: &mut [F]);
 }
 
@@ -67,11 +69,12 @@ struct Source<F: Copy> {
     tile: LeasedVec<F>,
 }
 
-/// The running product of `factors` over `rows` rows of `columns`. Also gives the last value before the tail; of a dry run, zero.
+/// The running product of `factors` over `rows` rows of `columns`. Also gives the last value before the tail;
+/// of a dry run, zero.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the tail leaves no row, or a column is shorter; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
-/// [`Error::Damaged`].
+/// [`Error::Invalid`] if the tail leaves no row, or a column is shorter; [`Error::BudgetTooSmall`],
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
 pub(super) fn running_product<F: KernelField + Element>(
     workspace: &Workspace,
     what: &'static str,
@@ -137,8 +140,9 @@ fn computed_rows(what: &'static str, rows: u64, tail: usize) -> Result<u64> {
         })
 }
 
-/// Elements in a chunk for a pass that reads `columns` at one pace, holds `tiles` chunks besides, and writes a column:
-/// a power of two of at least one frame of each, and at most a mebibyte, or [`PIECES_PER_THREAD`] for each thread.
+/// Elements in a chunk for a pass that reads `columns` at one pace, holds `tiles` chunks besides, and writes
+/// a column: a power of two of at least one frame of each, and at most a mebibyte, or [`PIECES_PER_THREAD`]
+/// for each thread.
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] if not even one frame each fits.

@@ -62,7 +62,8 @@ pub struct Program<F> {
 }
 
 impl<F: KernelField> Program<F> {
-    /// What it reads: columns and rotations, each pair once. [`Self::evaluate`] takes its inputs in this order.
+    /// What it reads: columns and rotations, each pair once. [`Self::evaluate`] takes its inputs in this
+    /// order.
     pub fn queries(&self) -> &[(usize, i32)] {
         &self.queries
     }
@@ -91,8 +92,8 @@ impl<F: KernelField> Program<F> {
         self.instructions.len()
     }
 
-    /// The instructions themselves, in order, with their constants: operands that are inputs count [`Self::queries`], and a register
-    /// is written before it is read.
+    /// The instructions themselves, in order, with their constants: operands that are inputs count
+    /// [`Self::queries`], and a register is written before it is read.
     pub fn code(&self) -> &[Instruction<F>] {
         &self.instructions
     }

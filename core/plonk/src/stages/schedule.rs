@@ -1,9 +1,9 @@
 //! From values to instructions: which are needed, in what order, in which registers.
 //!
-//! Order: depth first from each output, and of two operands the one first that needs more registers, as for expression
-//! trees (Sethi and Ullman, *The generation of optimal code for arithmetic expressions*, 1970); shared values make that a
-//! heuristic here. A register is free again after the last use of its value. Recursion is unrolled, since a Horner chain
-//! over all constraints is as deep as it is long.
+//! Order: depth first from each output, and of two operands the one first that needs more registers, as for
+//! expression trees (Sethi and Ullman, *The generation of optimal code for arithmetic expressions*, 1970);
+//! shared values make that a heuristic here. A register is free again after the last use of its value.
+//! Recursion is unrolled, since a Horner chain over all constraints is as deep as it is long.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,8 @@ impl<F> Step<F> {
     }
 }
 
-/// Puts a product with a constant that only one sum uses into that sum. Also gives how often each value is used.
+/// Puts a product with a constant that only one sum uses into that sum. Also gives how often each value is
+/// used.
 fn fused<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> (Vec<Step<F>>, Vec<usize>) {
     let mut uses = vec![0usize; nodes.len()];
     for output in outputs {

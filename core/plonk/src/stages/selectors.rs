@@ -1,12 +1,12 @@
 //! Selectors while a circuit is synthesised, and the columns that they become.
 //!
-//! Shapes: `count` selectors over `rows` rows, one bit each, in [`Cells`]: 64 rows of one selector are a word, and the
-//! words of all selectors for the same rows are neighbours, so that one pass sees them together. Memory: the share of the
-//! cells; `count` words; the writers of [`COLUMNS_PER_PASS`] columns.
+//! Shapes: `count` selectors over `rows` rows, one bit each, in [`Cells`]: 64 rows of one selector are a
+//! word, and the words of all selectors for the same rows are neighbours, so that one pass sees them
+//! together. Memory: the share of the cells; `count` words; the writers of [`COLUMNS_PER_PASS`] columns.
 //!
-//! Selectors that are never on in the same row may share a column (halo2's selector compression, see the halo2 book,
-//! *Selector combining*): each adds its own value where it is on. Which ones do is for the caller to say, from
-//! [`Selectors::conflicts`].
+//! Selectors that are never on in the same row may share a column (halo2's selector compression, see the
+//! halo2 book, *Selector combining*): each adds its own value where it is on. Which ones do is for the caller
+//! to say, from [`Selectors::conflicts`].
 
 use spillproof_engine::Result;
 use spillproof_engine::column::{Cells, Column, Element, Placement, Workspace, Writer};
@@ -58,7 +58,8 @@ impl Selectors {
     /// Turns a selector on in a row.
     ///
     /// # Errors
-    /// [`spillproof_engine::Error::Invalid`] for a selector or a row that is not there; [`spillproof_engine::Error::File`].
+    /// [`spillproof_engine::Error::Invalid`] for a selector or a row that is not there;
+    /// [`spillproof_engine::Error::File`].
     pub fn enable(&mut self, selector: usize, row: u64) -> Result<()> {
         Invalid::unless_below("selector", selector as u64, self.count as u64)?;
         Invalid::unless_below("row", row, self.rows)?;
@@ -98,7 +99,8 @@ impl Selectors {
         Ok(pairs.filter(|(i, j)| together[i * count + j]).collect())
     }
 
-    /// A column for each group of selectors, with their values: row by row, the sum of the values of those that are on.
+    /// A column for each group of selectors, with their values: row by row, the sum of the values of those
+    /// that are on.
     ///
     /// # Errors
     /// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`].
@@ -156,8 +158,8 @@ impl Selectors {
         Ok(columns)
     }
 
-    /// Hands `take` one selector as bytes, piece by piece: eight rows in each byte, the first in the lowest bit, `rows / 8`
-    /// bytes in all.
+    /// Hands `take` one selector as bytes, piece by piece: eight rows in each byte, the first in the lowest
+    /// bit, `rows / 8` bytes in all.
     ///
     /// # Errors
     /// Those of `take`; [`spillproof_engine::Error::File`].

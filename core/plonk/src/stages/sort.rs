@@ -1,13 +1,14 @@
 //! External merge sort of a column, by the integers that its values stand for.
 //!
-//! Algorithm: runs as long as the lease are sorted in place and written one behind the other into one scratch column, in
-//! canonical form (`Integer`); rounds of k-way merges (Knuth, *The Art of Computer Programming* 3, section 5.4.1) make
-//! them longer until one is left (`merge`). The last write, of the only run or of the last merge, goes back to
-//! Montgomery form. If everything fits the lease there is one run and no merge: one read, one write.
+//! Algorithm: runs as long as the lease are sorted in place and written one behind the other into one scratch
+//! column, in canonical form (`Integer`); rounds of k-way merges (Knuth, *The Art of Computer Programming* 3,
+//! section 5.4.1) make them longer until one is left (`merge`). The last write, of the only run or of the
+//! last merge, goes back to Montgomery form. If everything fits the lease there is one run and no merge: one
+//! read, one write.
 //!
-//! Shapes: the first `len` values of the column, ascending, then `tail`. Peak memory: what [`SortPlan::leased_bytes`] says,
-//! at most what the budget has left: `32 * run + 5 * chunk` bytes for runs, `fan_in * 6 * chunk + 3 * write_chunk` for merges.
-//! On disk: two columns.
+//! Shapes: the first `len` values of the column, ascending, then `tail`. Peak memory: what
+//! [`SortPlan::leased_bytes`] says, at most what the budget has left: `32 * run + 5 * chunk` bytes for runs,
+//! `fan_in * 6 * chunk + 3 * write_chunk` for merges. On disk: two columns.
 
 use rayon::prelude::*;
 
@@ -140,8 +141,8 @@ fn rounds(mut runs: u64, fan_in: u64) -> u32 {
 /// The first `len` values in ascending order of their integers, then `tail`.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there are fewer values, [`Error::BudgetTooSmall`] before anything is read, [`Error::OverBudget`],
-/// [`Error::Io`], [`Error::Damaged`].
+/// [`Error::Invalid`] if there are fewer values, [`Error::BudgetTooSmall`] before anything is read,
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
 pub fn sort<F: KernelField + Element>(
     workspace: &Workspace,
     values: &Column<F>,

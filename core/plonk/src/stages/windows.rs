@@ -1,9 +1,11 @@
-//! A program over columns of values, row by row: compressed lookup expressions, the parts of a permutation's product.
+//! A program over columns of values, row by row: compressed lookup expressions, the parts of a permutation's
+//! product.
 //!
-//! Shapes: columns of `rows` values; row i of a query with rotation r is row `i + r` modulo `rows`. Rows come in chunks.
-//! For each column that the program reads, a window of a chunk and the column's own halo (from its smallest to its
-//! largest rotation) is read, the next one on its way meanwhile; blocks of rows are evaluated on all threads; each output
-//! is written behind. Where a window would be longer than the column, it goes round again in memory.
+//! Shapes: columns of `rows` values; row i of a query with rotation r is row `i + r` modulo `rows`. Rows come
+//! in chunks. For each column that the program reads, a window of a chunk and the column's own halo (from its
+//! smallest to its largest rotation) is read, the next one on its way meanwhile; blocks of rows are evaluated
+//! on all threads; each output is written behind. Where a window would be longer than the column, it goes
+//! round again in memory.
 //!
 //! Memory, with chunk c, h the halo, and pages rounded up:
 //!
@@ -120,7 +122,8 @@ impl<F: Element> Window<'_, F> {
             let region = region(rows, chunk, at * chunk, (self.first, self.halo));
             self.column.region_bytes(region)
         };
-        // All but the first and the last stand alike in their frames, since chunks are whole frames or whole parts of one.
+        // All but the first and the last stand alike in their frames, since chunks are whole frames or whole
+        // parts of one.
         let (seen, all) = if chunks <= 64 {
             let seen: Vec<u64> = (0..chunks).map(bytes).collect();
             let all = seen.iter().sum();

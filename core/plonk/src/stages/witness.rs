@@ -1,8 +1,8 @@
 //! A column of a witness, from the cells that a circuit assigned.
 //!
-//! Shapes: `rows` cells with addresses, each a fraction in whatever form the caller keeps; the last `tail.len()` rows come
-//! from `tail` (random values for blinding, by then drawn). One pass up: cells are inverted in batches and written.
-//! Memory: a tile, a writer's buffers, and the share of the cells.
+//! Shapes: `rows` cells with addresses, each a fraction in whatever form the caller keeps; the last
+//! `tail.len()` rows come from `tail` (random values for blinding, by then drawn). One pass up: cells are
+//! inverted in batches and written. Memory: a tile, a writer's buffers, and the share of the cells.
 
 use spillproof_engine::Result;
 use spillproof_engine::column::{Addressed, Cell, Column, Element, Placement, Workspace, Writer};
@@ -14,10 +14,12 @@ const WHAT: &str = "witness column";
 /// Cells that are inverted at a time.
 const TILE_CELLS: usize = 32 * poly::PIECE;
 
-/// The column whose row i is `fraction(cells[i])` of an array of cells, numerator and denominator (see [`poly::quotients`]), but for the tail.
+/// The column whose row i is `fraction(cells[i])` of an array of cells, numerator and denominator (see
+/// [`poly::quotients`]), but for the tail.
 ///
 /// # Errors
-/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`]; [`spillproof_engine::Error::Invalid`] for a tail that is longer than the column.
+/// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`];
+/// [`spillproof_engine::Error::Invalid`] for a tail that is longer than the column.
 pub fn witness_column<T: Cell, F: KernelField + Element>(
     workspace: &Workspace,
     (cells, array): (&mut Addressed<T>, usize),

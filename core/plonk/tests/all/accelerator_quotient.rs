@@ -1,6 +1,7 @@
-//! A quotient's cosets through the seam to an accelerator, with an accelerator that does them by arkworks' arithmetic from the
-//! formulas in the seam's documentation: what it does is taken, what it declines the processor does, with the same result.
-//! That the processor's quotients are the extended domain's, `quotient.rs` holds.
+//! A quotient's cosets through the seam to an accelerator, with an accelerator that does them by arkworks'
+//! arithmetic from the formulas in the seam's documentation: what it does is taken, what it declines the
+//! processor does, with the same result. That the processor's quotients are the extended domain's,
+//! `quotient.rs` holds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Sorting, permuted lookups and grand products over columns against their definitions, on one thread and on two.
+//! Sorting, permuted lookups and grand products over columns against their definitions, on one thread and on
+//! two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,8 +132,8 @@ proptest! {
     }
 }
 
-/// `(A', S')` from the definition: count what the table has, take a copy of each value that the input has, and deal out what
-/// is left. No table in descending order if it lacks a value.
+/// `(A', S')` from the definition: count what the table has, take a copy of each value that the input has,
+/// and deal out what is left. No table in descending order if it lacks a value.
 fn permuted(input: &[Fr], table: &[Fr], left_overs: LeftOvers) -> (Vec<Fr>, Option<Vec<Fr>>) {
     let mut lacks = false;
     let mut counts = BTreeMap::new();
@@ -258,8 +259,8 @@ fn to_stock(values: &[Fr]) -> Vec<Stock> {
     values.iter().map(converted).collect()
 }
 
-/// `z` from fractions, as `permutation::Argument::commit` and `lookup::Permuted::commit_product` of the stock crate go on
-/// once they have them.
+/// `z` from fractions, as `permutation::Argument::commit` and `lookup::Permuted::commit_product` of the stock
+/// crate go on once they have them.
 fn products(first: Stock, numerators: &[Stock], mut denominators: Vec<Stock>, tail: &[Stock]) -> Vec<Stock> {
     denominators.batch_invert();
     let mut z = vec![first];

@@ -1,4 +1,5 @@
-//! Cells without addresses against vectors, in shares of memory that hold a fraction of them, and on disks that fail or lie.
+//! Cells without addresses against vectors, in shares of memory that hold a fraction of them, and on disks
+//! that fail or lie.
 
 use std::ops::Range;
 
@@ -205,7 +206,8 @@ fn cells_outside_are_refused_and_a_small_share_names_what_will_do() {
     ));
 }
 
-/// What a keygen does with cells: fixed cells in any order, selectors, copies; and the columns that become of them.
+/// What a keygen does with cells: fixed cells in any order, selectors, copies; and the columns that become of
+/// them.
 fn assign(workspace: &Workspace) -> Result<Vec<Vec<Fr>>> {
     let (columns, rows) = (3, 1 << 12);
     let mut rng = ChaCha20Rng::seed_from_u64(3);
@@ -227,7 +229,8 @@ fn assign(workspace: &Workspace) -> Result<Vec<Vec<Fr>>> {
     made.iter().map(|column| column.to_vec()).collect()
 }
 
-/// Every operation of an assignment meets every fault: the right columns, or a typed error. A flipped bit used to be a wrong key.
+/// Every operation of an assignment meets every fault: the right columns, or a typed error. A flipped bit
+/// used to be a wrong key.
 #[test]
 fn a_disk_that_fails_or_lies_is_an_error_and_never_another_key() {
     const FAULTS: [Fault; 9] = [

@@ -1,4 +1,5 @@
-//! The permutation in files against the same algorithm in memory, and its sigma columns against those of the stock crate.
+//! The permutation in files against the same algorithm in memory, and its sigma columns against those of the
+//! stock crate.
 
 use crate::common::{Place, converted, omega, on_one_and_two_threads, place};
 use ark_bn254::Fr;
@@ -18,7 +19,8 @@ use stock_halo2_axiom::poly::kzg::commitment::ParamsKZG;
 /// (column, row) on both sides.
 type Copy = ((usize, u64), (usize, u64));
 
-/// The permutation in memory: each cell's cycle as a list in the order of images, the longer first when two become one.
+/// The permutation in memory: each cell's cycle as a list in the order of images, the longer first when two
+/// become one.
 fn naive(columns: usize, rows: u64, copies: &[Copy]) -> Vec<Vec<(usize, u64)>> {
     let cells = columns * rows as usize;
     let index = |(column, row): (usize, u64)| column * rows as usize + row as usize;

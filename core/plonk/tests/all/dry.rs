@@ -1,4 +1,5 @@
-//! A dry run records what a real run of the same stage takes: its peak, the bytes that it reads and writes; and it moves nothing.
+//! A dry run records what a real run of the same stage takes: its peak, the bytes that it reads and writes;
+//! and it moves nothing.
 
 use ark_bn254::{Fr, G1Affine, g1};
 use ark_ec::AffineRepr;
@@ -114,7 +115,8 @@ fn compare_with<T>(
         };
         match (planned, run()) {
             (Ok(planned), Ok(mut happened)) => {
-                // On a busy machine one thread may be done before the next one begins, and a run has a lower peak than another.
+                // On a busy machine one thread may be done before the next one begins, and a run has a lower
+                // peak than another.
                 for _ in 0..REPEATS {
                     if is_near(budget_bytes, planned[0], happened[0]) {
                         break;
@@ -136,7 +138,8 @@ fn compare_with<T>(
 /// Whether the planned peak is at least the one that happened, and not far above it.
 fn is_near(budget_bytes: u64, planned: u64, happened: u64) -> bool {
     let [planned, happened] = [planned, happened].map(|bytes| bytes as f64);
-    // In a large budget a column is one chunk, whose reader is done before the first write: the dry run does not see that.
+    // In a large budget a column is one chunk, whose reader is done before the first write: the dry run does
+    // not see that.
     let above = if budget_bytes <= 2 << 20 { 1.10 } else { 1.60 };
     (0.98 * happened..=above * happened).contains(&planned)
 }
@@ -393,7 +396,8 @@ fn a_column_of_a_dry_run_has_no_values() {
     assert!(workspace.storage.scratch("file", 4096).is_err());
 }
 
-/// A column that is read once, and then one that is read often, of a mebibyte each, and two that are leased at last.
+/// A column that is read once, and then one that is read often, of a mebibyte each, and two that are leased
+/// at last.
 fn once_and_often(workspace: &Workspace) -> Result<()> {
     let _step = step!(workspace, "columns");
     let column = |what, placement| Writer::<Fr>::scratch(workspace, what, ROWS, placement)?.finish();

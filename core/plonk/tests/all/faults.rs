@@ -1,5 +1,5 @@
-//! Every storage operation of a commitment, of a transform and of a quotient, failing in every way: the right answer or a typed error,
-//! and nothing left behind.
+//! Every storage operation of a commitment, of a transform and of a quotient, failing in every way: the right
+//! answer or a typed error, and nothing left behind.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,7 +22,8 @@ use spillproof_plonk::stages::{Builder, CosetDomain, SortPlan, Source, lookup, q
 const K: u32 = 12;
 /// Elements of the transform, which takes two passes in tiles of half that.
 const LOG_N: u32 = 12;
-/// Operations of one run that are tried with a fault, at most: others for each fault. A transform has hundreds, all alike but for their place.
+/// Operations of one run that are tried with a fault, at most: others for each fault. A transform has
+/// hundreds, all alike but for their place.
 const TRIED_MAX: usize = 20;
 
 const FAULTS: [Fault; 10] = [

@@ -1,4 +1,5 @@
-//! Arguments, quotients, assigned cells and openings against stock's arithmetic, and dry runs against what happens.
+//! Arguments, quotients, assigned cells and openings against stock's arithmetic, and dry runs against what
+//! happens.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

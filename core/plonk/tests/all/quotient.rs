@@ -110,7 +110,8 @@ fn naive(steps: &[Step], query: impl Fn(usize, i32) -> Fr) -> Fr {
     made[made.len() - 1]
 }
 
-/// Random columns and a random numerator, with the quotient that stock gives. Columns 0 and 1 are computed ones.
+/// Random columns and a random numerator, with the quotient that stock gives. Columns 0 and 1 are computed
+/// ones.
 struct Case {
     columns: Vec<Vec<Fr>>,
     steps: Vec<Step>,
@@ -396,7 +397,8 @@ fn what_does_not_fit_together_is_refused() {
     assert_eq!(place.workspace.budget.held_bytes(), 0);
 }
 
-/// Not a check but a figure: `cargo test --release -p spillproof --test engine -- --ignored --nocapture quotient::full_size`.
+/// Not a check but a figure: `cargo test --release -p spillproof --test engine -- --ignored --nocapture
+/// quotient::full_size`.
 #[test]
 #[ignore = "takes a minute: a figure, not a check"]
 fn full_size() {

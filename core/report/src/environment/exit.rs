@@ -1,9 +1,11 @@
-//! What is said at the end of a process in which the variables had no effect, since no drop-in was asked for parameters, keys or proofs. The reason
-//! may be a second copy of halo2 in the program, which proved in memory.
+//! What is said at the end of a process in which the variables had no effect, since no drop-in was asked for
+//! parameters, keys or proofs. The reason may be a second copy of halo2 in the program, which proved in
+//! memory.
 //!
-//! The C library calls the functions of the section `.fini_array` when a process ends by itself (`exit`, a return from `main`; no abort, no signal).
-//! So none of this crate's functions need have run before. The crate has to be part of the program, which it is where the program or one of its
-//! libraries names a drop-in: for a program that names none, nothing is said.
+//! The C library calls the functions of the section `.fini_array` when a process ends by itself (`exit`, a
+//! return from `main`; no abort, no signal). So none of this crate's functions need have run before. The
+//! crate has to be part of the program, which it is where the program or one of its libraries names a
+//! drop-in: for a program that names none, nothing is said.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,7 +21,8 @@ pub fn asked() {
     IS_ASKED.store(true, Ordering::Relaxed);
 }
 
-// SAFETY: the section is an array of pointers to functions such as this one, which lives as long as the process and unwinds never.
+// SAFETY: the section is an array of pointers to functions such as this one, which lives as long as the
+// process and unwinds never.
 #[allow(unsafe_code)]
 #[used]
 #[unsafe(link_section = ".fini_array")]

@@ -6,13 +6,15 @@
 //!   exit.rs      the end of a process in which they had no effect
 //! ```
 //!
-//! A drop-in calls [`asked`] when it is asked for anything; [`found`] with each session that it finds, or does not find; [`phase`] around its
-//! keygen and its prover; and [`expect`] where it knows their plan. The first session starts a [`Recorder`]. Steps come from the engine's tracing spans: without a subscriber of the
-//! program's, one is set that sees nothing else; in a subscriber of the program's, the program adds [`steps::layer`].
+//! A drop-in calls [`asked`] when it is asked for anything; [`found`] with each session that it finds, or
+//! does not find; [`phase`] around its keygen and its prover; and [`expect`] where it knows their plan. The
+//! first session starts a [`Recorder`]. Steps come from the engine's tracing spans: without a subscriber of
+//! the program's, one is set that sees nothing else; in a subscriber of the program's, the program adds
+//! [`steps::layer`].
 //!
-//! A process reports one phase at a time: a phase that another thread begins meanwhile is not reported, and its steps are shown among
-//! those of the phase under way. A phase that fails is in no table and on no page. The kernel's mark of the most resident memory
-//! (`VmHWM`) is reset where a phase begins.
+//! A process reports one phase at a time: a phase that another thread begins meanwhile is not reported, and
+//! its steps are shown among those of the phase under way. A phase that fails is in no table and on no page.
+//! The kernel's mark of the most resident memory (`VmHWM`) is reset where a phase begins.
 //!
 //! Memory: that of a [`Recorder`], with [`PHASES_MAX`] phases.
 
@@ -74,17 +76,18 @@ pub fn leave_to_program() {
     IS_LEFT_TO_PROGRAM.store(true, Ordering::Relaxed);
 }
 
-/// Whether the program has a subscriber that receives events of all kinds; the one that is set for steps receives no others.
+/// Whether the program has a subscriber that receives events of all kinds; the one that is set for steps
+/// receives no others.
 pub fn has_programs_subscriber() -> bool {
     tracing::dispatcher::has_been_set() && !HAS_SET_SUBSCRIBER.load(Ordering::Relaxed)
 }
 
-/// A drop-in has found this session, or none. The first session of the process starts the reports that are asked for. `drop_in` is the
-/// name of its crate in a program's source, such as `halo2_axiom`.
+/// A drop-in has found this session, or none. The first session of the process starts the reports that are
+/// asked for. `drop_in` is the name of its crate in a program's source, such as `halo2_axiom`.
 ///
 /// # Errors
-/// [`Invalid::Setting`], at each call, for a value of [`PROGRESS_VARIABLE`] that is none, and for a file in [`REPORT_VARIABLE`] that cannot be
-/// written.
+/// [`Invalid::Setting`], at each call, for a value of [`PROGRESS_VARIABLE`] that is none, and for a file in
+/// [`REPORT_VARIABLE`] that cannot be written.
 pub fn found(session: Option<&Arc<Session>>, drop_in: &str) -> Result<()> {
     static TAKEN_OVER: OnceLock<Result<(), Invalid>> = OnceLock::new();
     static SAID: Once = Once::new();
@@ -188,8 +191,8 @@ fn receive_steps(drop_in: &str) {
     }
 }
 
-/// Runs `work` as a phase of `session`, if reports are asked for and no other phase is under way. After a proof, the table of the phases since
-/// the last one goes to standard error, and the page is written.
+/// Runs `work` as a phase of `session`, if reports are asked for and no other phase is under way. After a
+/// proof, the table of the phases since the last one goes to standard error, and the page is written.
 ///
 /// # Errors
 /// Those of `work`.
@@ -202,8 +205,8 @@ pub fn phase<T, E>(session: &Session, phase: Phase, work: impl FnOnce() -> Resul
     Ok(value)
 }
 
-/// The plan of the phase that this thread is in, for its progress; it is asked for only where it is shown. A plan that cannot be made
-/// leaves steps without a fraction.
+/// The plan of the phase that this thread is in, for its progress; it is asked for only where it is shown. A
+/// plan that cannot be made leaves steps without a fraction.
 pub fn expect(phase: Phase, plan: impl FnOnce() -> Result<Plan>) {
     let is_wanted = state().as_ref().is_some_and(|state| {
         state.settings.progress.is_some() && state.worker == Some(thread::current().id())

@@ -6,8 +6,8 @@ use spillproof_engine::error::Invalid;
 
 use super::page::Page;
 
-/// The variable that asks for progress on standard error: `1` or `auto` (a bar on a terminal, else a line for each step), `json` (events, one
-/// a line), `0` or nothing (none).
+/// The variable that asks for progress on standard error: `1` or `auto` (a bar on a terminal, else a line for
+/// each step), `json` (events, one a line), `0` or nothing (none).
 pub const PROGRESS_VARIABLE: &str = "SPILLPROOF_PROGRESS";
 /// The variable that names the file of the page.
 pub const REPORT_VARIABLE: &str = "SPILLPROOF_REPORT";

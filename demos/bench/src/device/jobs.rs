@@ -1,4 +1,5 @@
-//! One sum or transform over columns on disk, by the device or the processor, whichever has the session's turn.
+//! One sum or transform over columns on disk, by the device or the processor, whichever has the session's
+//! turn.
 
 use ark_bn254::{Fr, G1Affine};
 use ark_ff::AdditiveGroup;

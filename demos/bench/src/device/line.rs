@@ -60,8 +60,8 @@ impl Plan {
         }
     }
 
-    /// A mixed addition for each point and window, or n / 2 log n products, at the measured rate. Sorting, the reduction of buckets,
-    /// twiddles between passes are not in it.
+    /// A mixed addition for each point and window, or n / 2 log n products, at the measured rate. Sorting,
+    /// the reduction of buckets, twiddles between passes are not in it.
     pub fn compute_seconds(&self, rates: &Rates) -> f64 {
         match self {
             Self::Sum(plan) => (plan.points() * plan.windows()) as f64 / rates.mixed_additions_per_second,

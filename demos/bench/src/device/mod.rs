@@ -1,15 +1,16 @@
-//! `spillproof-bench --gpu`: the rates of a device, and the time of sums and transforms from disk with it, beside the processor's from
-//! the same disk in the same run.
+//! `spillproof-bench --gpu`: the rates of a device, and the time of sums and transforms from disk with it,
+//! beside the processor's from the same disk in the same run.
 //!
 //! | file | content |
 //! |---|---|
 //! | [`jobs`] | one sum or transform over columns on disk |
 //! | [`line`] | one job by a device: figures, bounds, the table |
 //!
-//! All jobs run in one session: columns are made once for a size, and its accelerator is switched between the device and the processor. A device
-//! runs a job once to warm up (kernels are loaded, memory is leased), then `--runs` times, then once more with every copy and kernel
-//! timed, which does not count. Results are compared each time. A job that the device left to the processor does not measure the device:
-//! the reason is printed, and the run fails.
+//! All jobs run in one session: columns are made once for a size, and its accelerator is switched between the
+//! device and the processor. A device runs a job once to warm up (kernels are loaded, memory is leased), then
+//! `--runs` times, then once more with every copy and kernel timed, which does not count. Results are
+//! compared each time. A job that the device left to the processor does not measure the device: the reason is
+//! printed, and the run fails.
 
 mod jobs;
 mod line;
@@ -110,8 +111,8 @@ impl Moved {
 /// Runs the measurement.
 ///
 /// # Errors
-/// [`Failure::NoGpu`]; the engine's; after all measurements, [`Failure::Unmeasured`] if a result differs, or the device declined
-/// or failed a job.
+/// [`Failure::NoGpu`]; the engine's; after all measurements, [`Failure::Unmeasured`] if a result differs, or
+/// the device declined or failed a job.
 pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     let gpu = open(choice)?;
     let facts = Facts::of(&gpu)?;
@@ -448,7 +449,8 @@ impl Bencher<'_> {
         Ok(Ok((measured, way)))
     }
 
-    /// Whether all results so far, this one included, are equal to the expected one. The first result of all becomes the expected one.
+    /// Whether all results so far, this one included, are equal to the expected one. The first result of all
+    /// becomes the expected one.
     fn compared(
         &self,
         made: Made,

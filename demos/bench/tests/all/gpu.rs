@@ -120,7 +120,8 @@ fn a_device_is_measured_beside_the_processor() {
             shares.iter().all(|share| (0.0..=1.0 + 1e-9).contains(share)),
             "{job}"
         );
-        // Points and scalars, or scalars; a transform in parts crosses twice. Sums come back as a point for each window.
+        // Points and scalars, or scalars; a transform in parts crosses twice. Sums come back as a point for
+        // each window.
         let (up, back) = match job["way"].as_str().unwrap() {
             "streamed" => (96 << 10, 0),
             "resident" => (32 << 10, 0),
@@ -208,7 +209,8 @@ fn a_measurement_does_not_hide_what_failed() {
     assert_eq!(result["failures"].as_array().unwrap().len(), 2, "{result}");
     assert!(result["jobs"].as_array().unwrap().len() < 6, "{result}");
 
-    // A pass of a transform that never ran: where the run before has not left what it would have made, the result is another.
+    // A pass of a transform that never ran: where the run before has not left what it would have made, the
+    // result is another.
     let mut found = 0;
     for nth in 75..79 {
         let many = "--gpu auto --ntt 11 --vram 4MiB --runs 30";

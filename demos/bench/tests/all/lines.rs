@@ -1,4 +1,5 @@
-//! The lines of `docs/cli.md` under "The benchmark" run, with small sizes, and so does what it says of a program's own circuit.
+//! The lines of `docs/cli.md` under "The benchmark" run, with small sizes, and so does what it says of a
+//! program's own circuit.
 
 use std::fs;
 use std::path::Path;
@@ -88,7 +89,8 @@ fn lines_of_the_benchmark_run() {
     }
 }
 
-/// A program over the drop-in saves parameters, a key and a witness: `squares.params`, `squares.key`, `squares.witness`.
+/// A program over the drop-in saves parameters, a key and a witness: `squares.params`, `squares.key`,
+/// `squares.witness`.
 fn saved_circuit(dir: &Path) {
     let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
     let _current = Arc::new(session.build().unwrap()).install();

@@ -1,4 +1,5 @@
-//! The benchmark as a program, with small sizes. One program: linking takes longer than the tests need separation.
+//! The benchmark as a program, with small sizes. One program: linking takes longer than the tests need
+//! separation.
 #![allow(clippy::unwrap_used)]
 
 mod gpu;

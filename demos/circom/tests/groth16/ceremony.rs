@@ -135,7 +135,8 @@ fn every_part_that_was_changed_is_found() {
     ceremony.contribute(["1.zkey", "2.zkey"], None, &beacon());
     let key = std::fs::read(ceremony.path("2.zkey")).expect("a file");
     ceremony.verify("2.zkey").expect("a key that verifies");
-    // Every byte of a section of points is in a range check, a curve equation, a comparison or a sum; a step that is prime to their lengths.
+    // Every byte of a section of points is in a range check, a curve equation, a comparison or a sum; a step
+    // that is prime to their lengths.
     let mut found = [0; 2];
     for at in (12..key.len()).step_by(61) {
         let mut changed = key.clone();
@@ -180,7 +181,8 @@ fn keys_of_other_files_and_histories_are_refused() {
         );
         assert!(is_not_derived, "{error}");
     }
-    // The contributions of another key of the same circuit: they are in order, and delta is not what they give.
+    // The contributions of another key of the same circuit: they are in order, and delta is not what they
+    // give.
     let [mut mixed, other] =
         ["1.zkey", "other.zkey"].map(|name| std::fs::read(ceremony.path(name)).expect("a file"));
     let tail = mixed.len() - 500;

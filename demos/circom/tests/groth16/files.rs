@@ -1,4 +1,5 @@
-//! Keys and witnesses of circom and snarkjs: proofs over them are another library's, and damaged ones are refused.
+//! Keys and witnesses of circom and snarkjs: proofs over them are another library's, and damaged ones are
+//! refused.
 
 use std::path::Path;
 
@@ -157,8 +158,8 @@ fn files_that_do_not_fit_are_refused() {
                 false => proved(&key_file, &damaged),
             };
             match result {
-                // The hash of the circuit; coefficients in rows whose other combination is zero; coefficients and points of signals that are
-                // zero, as a third of them is.
+                // The hash of the circuit; coefficients in rows whose other combination is zero; coefficients
+                // and points of signals that are zero, as a third of them is.
                 Ok(_) => proofs += 1,
                 Err(Error::Format { .. } | Error::Invalid(_)) => refused += 1,
                 Err(other) => panic!("byte {at}: {other}"),

@@ -1,4 +1,5 @@
-//! Histories of first phases: those of snarkjs verify, and changed ones are refused. `tests/fixtures` says how the files were made.
+//! Histories of first phases: those of snarkjs verify, and changed ones are refused. `tests/fixtures` says
+//! how the files were made.
 
 use std::path::PathBuf;
 
@@ -163,7 +164,8 @@ fn a_byte_that_was_changed_is_found_or_changes_what_is_printed() {
                 }
                 Ok(found) if in_state.is_some_and(is_unused) => assert_eq!(found, right, "{at}"),
                 Ok(found) => {
-                    // A response before the last one is hashed from points that are in no file: its contributor compares the hash that is printed.
+                    // A response before the last one is hashed from points that are in no file: its
+                    // contributor compares the hash that is printed.
                     let is_printed = in_state.is_some() && number < 3;
                     let is_name = at > contribution.start + POINTS_BYTES + STATE_BYTES + 64;
                     assert!(is_printed || is_name, "byte {at} of contribution {number}");

@@ -1,5 +1,5 @@
-//! Groth16 against libraries that we did not write: proofs, files, setups and ceremonies. Here, and not beside the engine's other tests, since
-//! this crate has the engine's kernels over these curves compiled.
+//! Groth16 against libraries that we did not write: proofs, files, setups and ceremonies. Here, and not
+//! beside the engine's other tests, since this crate has the engine's kernels over these curves compiled.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

@@ -1,5 +1,6 @@
-//! Keys of public ceremonies: witnesses by their published programs, proofs within a small budget, verified by snarkjs and with the published
-//! verification keys. `cargo xtask fixtures DIR` fetches them; the test takes the folder from `SPILLPROOF_TEST_FIXTURES`.
+//! Keys of public ceremonies: witnesses by their published programs, proofs within a small budget, verified
+//! by snarkjs and with the published verification keys. `cargo xtask fixtures DIR` fetches them; the test
+//! takes the folder from `SPILLPROOF_TEST_FIXTURES`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,8 +106,9 @@ impl Published {
     }
 }
 
-/// Keys are those of snarkjs, byte for byte, before and after a beacon; snarkjs accepts a contribution, and this library one of snarkjs'. The `.ptau` file has
-/// the power of the largest circuits: their hash takes bytes behind its last power.
+/// Keys are those of snarkjs, byte for byte, before and after a beacon; snarkjs accepts a contribution, and
+/// this library one of snarkjs'. The `.ptau` file has the power of the largest circuits: their hash takes
+/// bytes behind its last power.
 #[test]
 #[ignore = "takes 0.5 GB of fetched keys: `cargo xtask fixtures DIR`"]
 fn keys_are_those_of_snarkjs() {

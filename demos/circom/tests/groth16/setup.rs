@@ -1,4 +1,5 @@
-//! Keys that are made from circuits and first phases. The tests know the secrets of the first phase, and compute the same keys from these.
+//! Keys that are made from circuits and first phases. The tests know the secrets of the first phase, and
+//! compute the same keys from these.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time that this crate takes to
-//! build. The parameter of `configure_with_params` says which circuit it is.
+//! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time
+//! that this crate takes to build. The parameter of `configure_with_params` says which circuit it is.
 
 use std::sync::Arc;
 
@@ -59,7 +59,8 @@ impl Any {
         }
     }
 
-    /// See [`Builtin::instances`]. Those of a program's own circuit are in its witness' file: here it has none.
+    /// See [`Builtin::instances`]. Those of a program's own circuit are in its witness' file: here it has
+    /// none.
     pub fn instances(&self) -> Vec<Vec<Fr>> {
         match self {
             Self::Chain(circuit) => circuit.instances(),

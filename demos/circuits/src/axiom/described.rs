@@ -1,5 +1,6 @@
-//! A circuit of a program's own, by the description that it saved beside its key: columns, queries, gates and lookups are made in the order
-//! in which the program made them, so that the key is read as the program wrote it, and has the same hash.
+//! A circuit of a program's own, by the description that it saved beside its key: columns, queries, gates and
+//! lookups are made in the order in which the program made them, so that the key is read as the program wrote
+//! it, and has the same hash.
 //!
 //! Nothing is synthesised: the key is in one file, the witness in another.
 
@@ -33,7 +34,8 @@ pub struct OfProgram {
 }
 
 impl OfProgram {
-    /// The circuit with the values of its advice columns from the first row on, as far as they are not blinding.
+    /// The circuit with the values of its advice columns from the first row on, as far as they are not
+    /// blinding.
     pub fn new(of: Arc<CircuitDescription>, advice: Vec<Vec<Fr>>) -> Self {
         Self { of, advice }
     }
@@ -103,7 +105,8 @@ fn configure(cs: &mut ConstraintSystem<Fr>, of: &CircuitDescription) -> Vec<Colu
             })
             .collect(),
     };
-    // The first gate or lookup makes all queries: each has its place before the first expression, or copy, asks for one.
+    // The first gate or lookup makes all queries: each has its place before the first expression, or copy,
+    // asks for one.
     let mut cells = None;
     for gate in &of.gates {
         cs.create_gate("", |all| {
@@ -250,7 +253,8 @@ pub fn read_verifying_key(
     VerifyingKey::read::<_, OfProgram>(&mut bytes, SerdeFormat::RawBytes, Some(Arc::clone(of)))
 }
 
-/// The hash of a key in hexadecimal digits, as in its description: the same as there, unless the description is of another circuit.
+/// The hash of a key in hexadecimal digits, as in its description: the same as there, unless the description
+/// is of another circuit.
 pub fn hash_of(key: &VerifyingKey<G1Affine>) -> Element {
     key.transcript_repr().to_repr()
 }

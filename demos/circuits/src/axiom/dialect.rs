@@ -1,4 +1,5 @@
-//! Where halo2-axiom differs from other releases of halo2: the field, and assignments without annotations and errors.
+//! Where halo2-axiom differs from other releases of halo2: the field, and assignments without annotations and
+//! errors.
 
 use super::halo2::circuit::{Cell, Layouter, Region, Value};
 pub use super::halo2::halo2curves::bn256::Fr;

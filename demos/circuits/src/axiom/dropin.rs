@@ -1,4 +1,5 @@
-//! The circuits over the drop-in for halo2-axiom: within a session it proves out of core, without one it is stock.
+//! The circuits over the drop-in for halo2-axiom: within a session it proves out of core, without one it is
+//! stock.
 
 pub use halo2_axiom as halo2;
 

@@ -1,5 +1,6 @@
 //! Both multi-opening arguments as one type, so that a prover and a verifier are compiled once for both.
-//! halo2 makes them of parameters alone, on its caller's thread: within [`scope`] the thread says which one it is.
+//! halo2 makes them of parameters alone, on its caller's thread: within [`scope`] the thread says which one
+//! it is.
 
 use std::cell::Cell;
 use std::io;

@@ -46,7 +46,8 @@ pub fn downsize(params: &mut Params, k: u32) {
     params.downsize(k);
 }
 
-/// Parameters of which a verifier alone has use: `g`, `g2` and `s_g2` as [`SerdeFormat::RawBytes`], and no other points.
+/// Parameters of which a verifier alone has use: `g`, `g2` and `s_g2` as [`SerdeFormat::RawBytes`], and no
+/// other points.
 ///
 /// # Errors
 /// For bytes that are no points.
@@ -129,7 +130,8 @@ pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
 /// Checks a proof against the public inputs `instances`.
 ///
 /// # Errors
-/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes behind it.
+/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes
+/// behind it.
 pub fn verify(
     params: &Params,
     key: &VerifierKey,

@@ -1,7 +1,8 @@
 //! Proving keys and proofs for the built-in circuits, by name.
 //!
-//! The rng of the prover follows from the seed, so a proof is a function of `(circuit, k, seed, scheme, parameters)` as far as the
-//! prover draws from that rng (the drop-in's reproducible switch does the rest).
+//! The rng of the prover follows from the seed, so a proof is a function of
+//! `(circuit, k, seed, scheme, parameters)` as far as the prover draws from that rng (the drop-in's
+//! reproducible switch does the rest).
 
 use std::io;
 use std::sync::Arc;

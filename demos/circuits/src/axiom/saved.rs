@@ -50,7 +50,8 @@ impl SavedKey {
     /// Opens a key that a program saved with its circuit, in the current session.
     ///
     /// # Errors
-    /// The drop-in's; [`SavedError`] within the error for a key without a description, or with another circuit's.
+    /// The drop-in's; [`SavedError`] within the error for a key without a description, or with another
+    /// circuit's.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = KeyFile::open(path)?;
         let description = Arc::new(file.description()?);
@@ -103,8 +104,8 @@ fn refused(path: &Path, reason: &str) -> io::Error {
     )
 }
 
-/// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with which anybody can compute
-/// the witness from the proof.
+/// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with
+/// which anybody can compute the witness from the proof.
 ///
 /// # Errors
 /// The drop-in's.

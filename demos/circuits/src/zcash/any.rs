@@ -1,5 +1,5 @@
-//! The circuits as one type, so that a prover is compiled once for all of them. `configure` is told nothing but
-//! the type: within [`Any::scope`] the thread says which circuit it is.
+//! The circuits as one type, so that a prover is compiled once for all of them. `configure` is told nothing
+//! but the type: within [`Any::scope`] the thread says which circuit it is.
 
 use std::cell::Cell;
 
@@ -57,8 +57,8 @@ impl Any {
         }
     }
 
-    /// Runs `work`, in which [`Any::configure`] on this thread makes the columns of that circuit. halo2 configures
-    /// on its caller's thread; [`Any::synthesize`] refuses columns of another circuit.
+    /// Runs `work`, in which [`Any::configure`] on this thread makes the columns of that circuit. halo2
+    /// configures on its caller's thread; [`Any::synthesize`] refuses columns of another circuit.
     pub fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
         /// Restores the kind before, also after a panic.
         struct Restore(Kind);

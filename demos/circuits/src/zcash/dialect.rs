@@ -1,4 +1,5 @@
-//! Where zcash's halo2_proofs differs from other releases of halo2: the field, and assignments with annotations and errors.
+//! Where zcash's halo2_proofs differs from other releases of halo2: the field, and assignments with
+//! annotations and errors.
 
 use super::halo2::circuit::{Cell, Layouter, Region, Value};
 pub use super::halo2::pasta::Fp as Fr;

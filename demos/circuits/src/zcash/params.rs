@@ -1,5 +1,5 @@
-//! Parameters of the drop-in for zcash's halo2_proofs, over either curve, as one type. The code that makes and
-//! reads them is compiled here.
+//! Parameters of the drop-in for zcash's halo2_proofs, over either curve, as one type. The code that makes
+//! and reads them is compiled here.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -57,7 +57,8 @@ pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
 /// Checks a proof against the public inputs `instances`.
 ///
 /// # Errors
-/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes behind it.
+/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes
+/// behind it.
 pub fn verify(params: &Params, key: &VerifierKey, instances: &[Vec<Fr>], proof: &[u8]) -> Result<(), Error> {
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
     let mut rest = proof;

@@ -101,7 +101,8 @@ fn damaged_constraint_systems_are_refused() {
             ..
         }
     ));
-    // A of constraint 0 is empty, then B has one term: its number is at 4, its wire at 8, its coefficient at 12.
+    // A of constraint 0 is empty, then B has one term: its number is at 4, its wire at 8, its coefficient
+    // at 12.
     let at = |at: u64| 24 + at;
     let terms = refused(&|sections| sections[0].1[7] = 1);
     assert!(

@@ -1,4 +1,5 @@
-//! Header bytes: as they come, and with magic, version and checksum put right so that the fields behind are reached.
+//! Header bytes: as they come, and with magic, version and checksum put right so that the fields behind are
+//! reached.
 
 use spillproof_format::header::{HEADER_BYTES, Header, MAGIC, VERSION};
 

@@ -1,5 +1,5 @@
-//! A file of iden3's container format: the bytes as they come, the bytes behind a right prefix, and a small whole file with some bytes
-//! changed. What is accepted must be written again as the bytes that it came from.
+//! A file of iden3's container format: the bytes as they come, the bytes behind a right prefix, and a small
+//! whole file with some bytes changed. What is accepted must be written again as the bytes that it came from.
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
@@ -138,7 +138,8 @@ where
     history_of(&(0..count).map(contribution).collect::<Vec<_>>())
 }
 
-/// What is written of contributions that were read is read and written `again` as the same bytes. (Names that are too long are cut.)
+/// What is written of contributions that were read is read and written `again` as the same bytes. (Names that
+/// are too long are cut.)
 fn stays(section: &[u8], again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     if let Some(written) = again(section) {
         assert_eq!(again(&written), Some(written));

@@ -1,6 +1,7 @@
 //! What the fuzz targets hold each parser to, here over seeds and some thousand mutations of them.
 //!
-//! The seed is printed; `SPILLPROOF_TEST_SEED=<seed>` runs the same mutations again. `fuzz/run.sh` looks further.
+//! The seed is printed; `SPILLPROOF_TEST_SEED=<seed>` runs the same mutations again. `fuzz/run.sh` looks
+//! further.
 
 mod header;
 mod iden3;

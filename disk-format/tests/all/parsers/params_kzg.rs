@@ -1,5 +1,5 @@
-//! A `ParamsKZG` file: the layout from any length, then the points of small ones, in every format. What is accepted
-//! must encode to the bytes that it came from.
+//! A `ParamsKZG` file: the layout from any length, then the points of small ones, in every format. What is
+//! accepted must encode to the bytes that it came from.
 
 use ark_bn254::{G1Affine, G2Affine, g1};
 use spillproof_format::native::read_elements;

@@ -1,5 +1,6 @@
-//! Keygen in a session: synthesis into `spillproof-plonk`, by stock's rules and with its errors and panics, and keys of upstream's
-//! types from what comes out of it. Keys are stock's, byte for byte. A child of upstream's `plonk::keygen`.
+//! Keygen in a session: synthesis into `spillproof-plonk`, by stock's rules and with its errors and panics,
+//! and keys of upstream's types from what comes out of it. Keys are stock's, byte for byte. A child of
+//! upstream's `plonk::keygen`.
 //!
 //! Which selectors share a column is asked of stock's own functions, with few rows instead of `n`.
 

@@ -1,13 +1,15 @@
 //! Permuted lookup values in ascending order. A child of upstream's `plonk::lookup::prover`.
 //!
-//! The permuted input `A'` is the input in ascending order. The permuted table `S'` has the input's value wherever that
-//! value is new, and in the other rows, in ascending order, what is then left of the table: every further copy of a
-//! value, and values that no input has. That is what stock does, but for the order of distinct input values, which there
-//! is a `HashMap`'s. Last come random rows, as many and in the order that stock draws them: all of `A'`, then all of `S'`.
+//! The permuted input `A'` is the input in ascending order. The permuted table `S'` has the input's value
+//! wherever that value is new, and in the other rows, in ascending order, what is then left of the table:
+//! every further copy of a value, and values that no input has. That is what stock does, but for the order of
+//! distinct input values, which there is a `HashMap`'s. Last come random rows, as many and in the order that
+//! stock draws them: all of `A'`, then all of `S'`.
 //!
 //! As in stock, an input that the table lacks is not noticed here: the proof then fails to verify.
 //!
-//! Shapes: `n` rows, of which the first `n - blinding factors - 1` are permuted. Memory: four columns, `128 * n` bytes.
+//! Shapes: `n` rows, of which the first `n - blinding factors - 1` are permuted. Memory: four columns,
+//! `128 * n` bytes.
 
 use super::*;
 
@@ -43,7 +45,8 @@ fn ascending<F: Ord + Copy + Send>(mut input: Vec<F>, mut table: Vec<F>) -> (Vec
         .enumerate()
         .map(|(row, &value)| {
             let is_new = row == 0 || input[row - 1] != value;
-            // With fewer distinct table values than the input needs, nothing may be left: any value is as wrong.
+            // With fewer distinct table values than the input needs, nothing may be left: any value is as
+            // wrong.
             if is_new { value } else { left.next().unwrap_or(value) }
         })
         .collect();

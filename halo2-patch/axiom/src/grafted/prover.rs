@@ -1,4 +1,5 @@
-//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's `plonk::prover`.
+//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's
+//! `plonk::prover`.
 
 use std::io;
 use std::sync::Arc;
@@ -60,8 +61,8 @@ where
     verified
 }
 
-/// One half of [`create_proof`](crate::plonk::create_proof): in the current session, or in memory whatever session there is. The same proof, and the
-/// other half is not compiled.
+/// One half of [`create_proof`](crate::plonk::create_proof): in the current session, or in memory whatever
+/// session there is. The same proof, and the other half is not compiled.
 ///
 /// # Errors
 /// Those of `create_proof`; without a session, for its half.
@@ -133,7 +134,8 @@ where
     create_from_source::<Scheme, P, E, R, T>((session, work), params, pk, instances, &mut given, rng, transcript)
 }
 
-/// [`super::create_proof`] of one circuit, whose advice was saved: the same draws in the same order, and so the same bytes.
+/// [`super::create_proof`] of one circuit, whose advice was saved: the same draws in the same order, and so
+/// the same bytes.
 pub(crate) fn create_from_witness<'params, Scheme, P, E, R, T>(
     session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
@@ -203,8 +205,8 @@ pub(crate) fn selectors_of<C: CurveAffine>(vk: &super::super::VerifyingKey<C>) -
     &vk.selectors
 }
 
-/// Whether the proof verifies or not, its random values are in a transcript now, and no other may have them. A checkpoint that stays behind
-/// makes the same proof, so that is no failure of this one.
+/// Whether the proof verifies or not, its random values are in a transcript now, and no other may have them.
+/// A checkpoint that stays behind makes the same proof, so that is no failure of this one.
 fn finish(checkpoint: Option<Checkpoint>) {
     if let Some(Err(error)) = checkpoint.map(Checkpoint::finish) {
         tracing::warn!("spillproof: the checkpoint of a proof that is finished stays behind: {error}");

@@ -1,7 +1,9 @@
-//! The random polynomial of the vanishing argument, drawn in order. A child of upstream's `plonk::vanishing::prover`.
+//! The random polynomial of the vanishing argument, drawn in order. A child of upstream's
+//! `plonk::vanishing::prover`.
 //!
-//! Draws: `n` coefficients, from the caller's rng if the reproducible switch is on and else from `thread_rng`; then, as
-//! stock, the blinding factor from the caller's rng. Memory: one polynomial, `32 * n` bytes.
+//! Draws: `n` coefficients, from the caller's rng if the reproducible switch is on and else from
+//! `thread_rng`; then, as stock, the blinding factor from the caller's rng. Memory: one polynomial, `32 * n`
+//! bytes.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! The witness in a session: synthesis into the phases of `spillproof-plonk`. A child of upstream's `plonk::witness`.
+//! The witness in a session: synthesis into the phases of `spillproof-plonk`. A child of upstream's
+//! `plonk::witness`.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::spillproof::protocol::{Generator, Outside};
 use crate::spillproof::reproducible;
 use crate::spillproof::values::from_column;
 
-/// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns made.
+/// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns
+/// made.
 pub(in crate::plonk) struct Begun<'b> {
     pub(in crate::plonk) session: &'b Session,
     pub(in crate::plonk) cs: spillproof_plonk::ConstraintSystem,
@@ -254,7 +256,8 @@ trait Phases<F> {
     fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_plonk::Result<()>;
     /// A challenge, if it is drawn.
     fn challenge(&self, index: usize) -> Option<Scalar>;
-    /// Takes note of a cell without a value, or in a row that a circuit may not assign; `false` if that is a panic, as in stock.
+    /// Takes note of a cell without a value, or in a row that a circuit may not assign; `false` if that is a
+    /// panic, as in stock.
     fn refuse(&mut self, _column: usize, _row: usize, _has_value: bool) -> bool {
         false
     }

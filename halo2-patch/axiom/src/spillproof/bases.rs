@@ -1,7 +1,9 @@
-//! `g` and `g_lagrange` of `ParamsKZG`: points in memory, as stock, or a column on disk that commitments stream through.
+//! `g` and `g_lagrange` of `ParamsKZG`: points in memory, as stock, or a column on disk that commitments
+//! stream through.
 //!
-//! Whoever takes them for a slice (`get_g()`, mostly) gets a map of the column's file, which is checked first and takes page
-//! cache that the kernel may have back. Committing, writing and the first point (all that a verifier needs) never do that.
+//! Whoever takes them for a slice (`get_g()`, mostly) gets a map of the column's file, which is checked first
+//! and takes page cache that the kernel may have back. Committing, writing and the first point (all that a
+//! verifier needs) never do that.
 
 use std::fmt;
 use std::io;
@@ -88,7 +90,8 @@ impl<C: PrimeCurveAffine> Bases<C> {
 
 /// The sum of `poly[i] * bases[i]`. Whatever of the two is on disk streams.
 ///
-/// Panics if there are fewer points than scalars, or if a column can't be read: stock's signature has no error.
+/// Panics if there are fewer points than scalars, or if a column can't be read: stock's signature has no
+/// error.
 pub(crate) fn commit<E: Engine, B>(bases: &Bases<E::G1Affine>, poly: &Polynomial<E::Fr, B>) -> E::G1
 where
     E::G1Affine: CurveAffine<ScalarExt = E::Fr, CurveExt = E::G1>,

@@ -1,12 +1,13 @@
 //! A proving key in a file of the engine's, which is opened in place.
 //!
-//! `ProvingKey::read` copies: from any reader, in stock's bytes, into scratch. A bundle is opened without reading more than
-//! its header, its digests and the verifying key; the polynomials are columns of the file itself, checked frame by frame as
-//! they are read, and shared by every process that opens it. The file is a container (see `disk-format/FORMAT.md`):
-//! the verifying key as [`SerdeFormat::RawBytes`], perhaps a description of its circuit, then five groups of polynomials.
+//! `ProvingKey::read` copies: from any reader, in stock's bytes, into scratch. A bundle is opened without
+//! reading more than its header, its digests and the verifying key; the polynomials are columns of the file
+//! itself, checked frame by frame as they are read, and shared by every process that opens it. The file is a
+//! container (see `disk-format/FORMAT.md`): the verifying key as [`SerdeFormat::RawBytes`], perhaps a
+//! description of its circuit, then five groups of polynomials.
 //!
-//! Memory: 32 bytes for each 16 KiB of the file; buffers. Trust: as for [`SerdeFormat::RawBytesUnchecked`], the maker of
-//! the file vouches for the polynomials; the digests say that it is the file that was made.
+//! Memory: 32 bytes for each 16 KiB of the file; buffers. Trust: as for [`SerdeFormat::RawBytesUnchecked`],
+//! the maker of the file vouches for the polynomials; the digests say that it is the file that was made.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -51,8 +52,8 @@ pub(super) fn digests_bytes(columns: u64, rows: u64) -> u64 {
     columns * (rows * 32).div_ceil(SCRATCH_FRAME_BYTES as u64) * DIGEST_BYTES
 }
 
-/// Writes a proving key to a file that [`open_proving_key`] opens in place. Returns the root, 32 bytes that name the file.
-/// The file appears under its name only when it is whole.
+/// Writes a proving key to a file that [`open_proving_key`] opens in place. Returns the root, 32 bytes that
+/// name the file. The file appears under its name only when it is whole.
 ///
 /// # Errors
 /// Without a session; if the key's columns can't be read, or the file can't be written.
@@ -61,11 +62,14 @@ pub fn save_proving_key(pk: &ProvingKey<G1Affine>, path: impl AsRef<Path>) -> io
     save(&session, pk, &[], path.as_ref())
 }
 
-/// [`save_proving_key`] with a description of the key's circuit in the file, so that another program can prove and verify with it: the binary
-/// `spillproof`, with a witness of [`save_witness`](super::save_witness). The circuit is the one that keygen had; its witness has no part in it.
+/// [`save_proving_key`] with a description of the key's circuit in the file, so that another program can
+/// prove and verify with it: the binary `spillproof`, with a witness of
+/// [`save_witness`](super::save_witness). The circuit is the one that keygen had; its witness has no part in
+/// it.
 ///
 /// # Errors
-/// As there; [`SavedError`] within the error for a key of another circuit, for one with challenges, and for one too large to be described.
+/// As there; [`SavedError`] within the error for a key of another circuit, for one with challenges, and for
+/// one too large to be described.
 pub fn save_described_key<ConcreteCircuit: Circuit<Fr>>(
     pk: &ProvingKey<G1Affine>,
     circuit: &ConcreteCircuit,
@@ -127,12 +131,12 @@ fn write(
     bundle.publish()
 }
 
-/// Opens a proving key that [`save_proving_key`] or [`save_described_key`] wrote. Its polynomials stay in the file, which must not change as
-/// long as the key lives.
+/// Opens a proving key that [`save_proving_key`] or [`save_described_key`] wrote. Its polynomials stay in the
+/// file, which must not change as long as the key lives.
 ///
 /// # Errors
-/// Without a session; if the file is not a proving key, not one of this circuit, or damaged. What is damaged in its polynomials
-/// is found when they are read.
+/// Without a session; if the file is not a proving key, not one of this circuit, or damaged. What is damaged
+/// in its polynomials is found when they are read.
 pub fn open_proving_key<ConcreteCircuit: Circuit<Fr>>(
     path: impl AsRef<Path>,
     #[cfg(feature = "circuit-params")] params: ConcreteCircuit::Params,
@@ -203,7 +207,8 @@ impl KeyFile {
     /// The circuit that the key is of.
     ///
     /// # Errors
-    /// [`SavedError`] within the error, for a key that was saved without it and for a description that is none; the engine's.
+    /// [`SavedError`] within the error, for a key that was saved without it and for a description that is
+    /// none; the engine's.
     pub fn description(&self) -> io::Result<CircuitDescription> {
         let found = self.bundle.bytes(CIRCUIT).map_err(io::Error::other)?;
         let Some(bytes) = found else {

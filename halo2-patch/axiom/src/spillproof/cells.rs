@@ -1,12 +1,13 @@
 //! Advice cells with addresses: a circuit keeps a reference to each value that it assigns.
 //!
-//! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do we, into
-//! [`Addressed`](spillproof_engine::column::Addressed) cells. They live until [`AdviceCells`] is dropped, which its owner does when the circuit's
-//! synthesis has returned.
+//! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do
+//! we, into [`Addressed`](spillproof_engine::column::Addressed) cells. They live until [`AdviceCells`] is
+//! dropped, which its owner does when the circuit's synthesis has returned.
 //!
-//! Shapes: `columns` times `rows` cells of nine words: the variant's number, and the limbs of numerator and denominator, which is how
-//! `Assigned<Fr>` is laid out (it is `repr(u8)` by a graft). Words that a variant does not use are zero, so no byte of another value reaches
-//! the disk. A cell that is never assigned is `Assigned::Zero`, and takes no space. Memory: the share of the cells.
+//! Shapes: `columns` times `rows` cells of nine words: the variant's number, and the limbs of numerator and
+//! denominator, which is how `Assigned<Fr>` is laid out (it is `repr(u8)` by a graft). Words that a variant
+//! does not use are zero, so no byte of another value reaches the disk. A cell that is never assigned is
+//! `Assigned::Zero`, and takes no space. Memory: the share of the cells.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -114,8 +115,8 @@ impl Cells {
 }
 
 impl AdviceCells<Fr> {
-    /// The columns one after the other, as values with zeros in the last `unusable_rows`; nothing is assigned any more. Memory: one column at a
-    /// time, as far as the budget has room, else a tile of it.
+    /// The columns one after the other, as values with zeros in the last `unusable_rows`; nothing is assigned
+    /// any more. Memory: one column at a time, as far as the budget has room, else a tile of it.
     ///
     /// # Errors
     /// The engine's.
@@ -154,9 +155,10 @@ impl<F: Field> AdviceCells<F> {
             panic!("spillproof: advice cells hold elements of bn256::Fr only");
         };
         let address = self.cells.assign(column, row, value).cast::<Assigned<F>>();
-        // SAFETY: `F` is `Fr`, or the downcast had failed, and the words of an `AdviceCell` are those of an `Assigned<Fr>` (a test compares
-        // them). The cell stays where it is while it lives, and holds a value here. That no code reads through the reference after the map is gone,
-        // or while the cell is assigned once more, is the caller's bargain as it is stock's: synthesis has then returned.
+        // SAFETY: `F` is `Fr`, or the downcast had failed, and the words of an `AdviceCell` are those of an
+        // `Assigned<Fr>` (a test compares them). The cell stays where it is while it lives, and holds a value
+        // here. That no code reads through the reference after the map is gone, or while the cell is assigned
+        // once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
     }
 
@@ -188,7 +190,8 @@ mod tests {
             Assigned::Rational(one, other),
         ] {
             let cell = AdviceCell::new(&value);
-            // SAFETY: this is what is tested: words whose first is the number of a variant, and limbs below the modulus.
+            // SAFETY: this is what is tested: words whose first is the number of a variant, and limbs below
+            // the modulus.
             let read = unsafe { *std::ptr::from_ref(&cell).cast::<Assigned<Fr>>() };
             assert_eq!(read, value);
             assert_eq!(

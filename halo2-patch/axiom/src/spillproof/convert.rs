@@ -1,7 +1,7 @@
 //! Values and points between halo2curves' types and the engine's, which is arkworks': the bytes are the same.
 //!
-//! Upstream is generic over curves, and the engine knows BN254. All panic for another curve or field: callers have asked
-//! [`prover_session`](super::engine::prover_session).
+//! Upstream is generic over curves, and the engine knows BN254. All panic for another curve or field: callers
+//! have asked [`prover_session`](super::engine::prover_session).
 
 use std::any::Any;
 

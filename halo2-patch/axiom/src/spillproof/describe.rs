@@ -1,4 +1,5 @@
-//! A circuit as a description: upstream's constraint system, before its selectors are compressed, in the types of `spillproof-plonk`.
+//! A circuit as a description: upstream's constraint system, before its selectors are compressed, in the
+//! types of `spillproof-plonk`.
 
 use std::io;
 

@@ -1,7 +1,9 @@
-//! `EvaluationDomain` in a session: transforms of polynomials that are on disk, and twiddles that are made when they are asked for.
+//! `EvaluationDomain` in a session: transforms of polynomials that are on disk, and twiddles that are made
+//! when they are asked for.
 //!
-//! Stock makes the twiddles of every transform up to the extended domain when a domain is made, `2 * 32 * 2^k` bytes and more
-//! for each size. Here they are made when they are first asked for; without a session at once, as stock.
+//! Stock makes the twiddles of every transform up to the extended domain when a domain is made,
+//! `2 * 32 * 2^k` bytes and more for each size. Here they are made when they are first asked for; without a
+//! session at once, as stock.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -35,7 +37,8 @@ pub(crate) fn lagrange_to_coeff<F: WithSmallOrderMulGroup<3>>(
     Ok(transformed(&values, &transform))
 }
 
-/// Coefficients to values on one coset of the domain, by the engine; or the coefficients back if they are a caller's vector.
+/// Coefficients to values on one coset of the domain, by the engine; or the coefficients back if they are a
+/// caller's vector.
 ///
 /// Panics as [`lagrange_to_coeff`].
 pub(crate) fn coeff_to_extended_part<F: WithSmallOrderMulGroup<3>>(
@@ -87,7 +90,8 @@ impl<F: Field> FftDataMap<F> {
         self.0.insert(len, entry);
     }
 
-    /// The twiddles of transforms of `len` elements, if the domain has any; in a session the first call makes them.
+    /// The twiddles of transforms of `len` elements, if the domain has any; in a session the first call makes
+    /// them.
     pub fn get(&self, len: &usize) -> Option<&FFTData<F>> {
         self.0.get(len).map(FftDataEntry::get)
     }

@@ -1,7 +1,8 @@
 //! The current session, and points of an SRS on its disk.
 //!
-//! The rest of the drop-in is generic over curves, and asks [`store`] whether there is a session and whether its curve is
-//! BN254's G1, the one that the engine keeps columns of. If either is not so, the answer is `None`, and the drop-in is stock.
+//! The rest of the drop-in is generic over curves, and asks [`store`] whether there is a session and whether
+//! its curve is BN254's G1, the one that the engine keeps columns of. If either is not so, the answer is
+//! `None`, and the drop-in is stock.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -38,7 +39,8 @@ pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()>;
     /// The sum of `scalars[i] * self[i]`.
     fn commit(&self, scalars: &[C::Scalar]) -> io::Result<C::Curve>;
-    /// The same with scalars that are on disk, for many columns in as few passes over the points as memory allows.
+    /// The same with scalars that are on disk, for many columns in as few passes over the points as memory
+    /// allows.
     fn commit_columns(&self, columns: &[Column<Scalar>]) -> io::Result<Vec<C::Curve>>;
 }
 
@@ -64,7 +66,8 @@ pub(crate) struct PointsInFlight {
 pub(crate) trait Store<C: PrimeCurveAffine> {
     /// A new column of `len` points.
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<C>>>;
-    /// A lease for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
+    /// A lease for as many of `len` points at a time as the budget has beside two columns of them, up to
+    /// `points_max`.
     fn points_in_flight(
         &self,
         len: usize,
@@ -78,8 +81,8 @@ pub(crate) trait Store<C: PrimeCurveAffine> {
 /// The current session: a proof's own, while one is made on this thread.
 ///
 /// # Errors
-/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If its reports are asked for and can't be
-/// made.
+/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If
+/// its reports are asked for and can't be made.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     #[cfg(feature = "gpu")]
     let session = Session::current_with(super::gpu::from_environment);

@@ -1,5 +1,5 @@
-//! Devices for a session: from variables, or by the builder. Without the feature `gpu` there is no code for devices in here, and
-//! asking for one by a variable is an error.
+//! Devices for a session: from variables, or by the builder. Without the feature `gpu` there is no code for
+//! devices in here, and asking for one by a variable is an error.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -25,11 +25,13 @@ use super::SessionBuilder;
 
 /// Devices for a [`SessionBuilder`].
 pub trait UseGpu: Sized {
-    /// The devices that are asked for take part; none, where `auto` or `all` finds none. To see afterwards who did what, open it with
-    /// [`GpuRequest::open`], give it to [`SessionBuilder::accelerator`], and ask its [`GpuAccelerator::report`].
+    /// The devices that are asked for take part; none, where `auto` or `all` finds none. To see afterwards
+    /// who did what, open it with [`GpuRequest::open`], give it to [`SessionBuilder::accelerator`], and ask
+    /// its [`GpuAccelerator::report`].
     ///
     /// # Errors
-    /// Of a device that was named, and can't be had; of a budget of page-locked memory in which no job has room.
+    /// Of a device that was named, and can't be had; of a budget of page-locked memory in which no job has
+    /// room.
     fn gpu(self, request: &GpuRequest) -> Result<Self>;
 }
 

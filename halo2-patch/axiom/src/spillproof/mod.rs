@@ -1,5 +1,5 @@
-//! What this drop-in has and stock halo2-axiom has not: a session that holds a memory budget, and a switch that makes
-//! proofs reproducible.
+//! What this drop-in has and stock halo2-axiom has not: a session that holds a memory budget, and a switch
+//! that makes proofs reproducible.
 //!
 //! ```text
 //!   mod.rs      who is asking: is there a session, is the switch on
@@ -37,19 +37,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. With the feature `gpu` a device takes
-//! part where `SPILLPROOF_GPU` (`auto`, `off`, `all`, numbers), `SPILLPROOF_VRAM`, `SPILLPROOF_PINNED` and `SPILLPROOF_OFFLOAD` (`measured`,
-//! `always`) say so, or [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. With the
+//! feature `gpu` a device takes part where `SPILLPROOF_GPU` (`auto`, `off`, `all`, numbers),
+//! `SPILLPROOF_VRAM`, `SPILLPROOF_PINNED` and `SPILLPROOF_OFFLOAD` (`measured`, `always`) say so, or
+//! [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
 //!
-//! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in
-//! DIR, and after a crash the same call goes on from there ([`Checkpoints`]).
+//! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or
+//! `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in DIR, and after a crash the same call goes on from
+//! there ([`Checkpoints`]).
 //!
-//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with `SPILLPROOF_REPORT=run.html` it writes a page
-//! of them, and with either a table after each proof. A program that has a tracing subscriber adds [`layer`] to it.
+//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with
+//! `SPILLPROOF_REPORT=run.html` it writes a page of them, and with either a table after each proof. A program
+//! that has a tracing subscriber adds [`layer`] to it.
 //!
-//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
-//! warns, or says nothing, and stock is built. Name something from this module, and that is a compile error instead; name it through the
-//! library that proves, if that hands its halo2 on, since there may be two copies:
+//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say),
+//! cargo only warns, or says nothing, and stock is built. Name something from this module, and that is a
+//! compile error instead; name it through the library that proves, if that hands its halo2 on, since there
+//! may be two copies:
 //!
 //! ```
 //! const _: () = halo2_axiom::spillproof::IS_HERE;
@@ -122,8 +126,8 @@ pub const IS_HERE: () = ();
 
 /// Is there a session, installed or by environment variables? Without one the drop-in is stock.
 ///
-/// `false` also if the variables ask for a session that can't be made; proving then panics with the reason, since a budget
-/// is never silently ignored.
+/// `false` also if the variables ask for a session that can't be made; proving then panics with the reason,
+/// since a budget is never silently ignored.
 pub fn active() -> bool {
     let session = engine::session();
     if let Ok(Some(session)) = &session {
@@ -145,8 +149,9 @@ fn announce(session: &Arc<Session>) {
     });
 }
 
-/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
-/// a [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints no such payload.
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The
+/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before,
+/// since the standard hook prints no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
@@ -168,8 +173,8 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
 /// The target of what is said before a panic, for a program that catches the payload and says it itself.
 pub const PANICS: &str = "spillproof::panics";
 
-/// Is upstream's prover to draw the random polynomial of the vanishing argument by one thread, in order? Within a session always; the
-/// reproducible switch moreover draws it from the caller's rng.
+/// Is upstream's prover to draw the random polynomial of the vanishing argument by one thread, in order?
+/// Within a session always; the reproducible switch moreover draws it from the caller's rng.
 pub(crate) fn draws_in_order() -> bool {
     reproducible() || active()
 }

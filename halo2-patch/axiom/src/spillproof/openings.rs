@@ -67,7 +67,8 @@ fn open_columns<C: CurveAffine>(
     Ok(open(session.workspace(), &bases.column()?, opening, transcript)?)
 }
 
-/// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing done, if that is for stock.
+/// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing
+/// done, if that is for stock.
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; if a column can't be read or made; the transcript's.

@@ -1,7 +1,8 @@
-//! Making, reading and writing `ParamsKZG` in a session: point by point the same as stock, with fixed buffers.
+//! Making, reading and writing `ParamsKZG` in a session: point by point the same as stock, with fixed
+//! buffers.
 //!
-//! Peak memory: buffers for up to [`CHUNK_POINTS`] points (some 200 bytes each, leased), fewer where the budget is small, whatever `k`
-//! is; plus what the engine leases for writing and computing.
+//! Peak memory: buffers for up to [`CHUNK_POINTS`] points (some 200 bytes each, leased), fewer where the
+//! budget is small, whatever `k` is; plus what the engine leases for writing and computing.
 
 use std::io;
 
@@ -18,7 +19,8 @@ use crate::helpers::SerdeCurveAffine;
 use crate::poly::kzg::commitment::ParamsKZG;
 use crate::SerdeFormat;
 
-/// Points that are decoded at a time, 1 MiB of them, if the budget has room. Few in unit tests, so that small parameters have many chunks.
+/// Points that are decoded at a time, 1 MiB of them, if the budget has room. Few in unit tests, so that small
+/// parameters have many chunks.
 const CHUNK_POINTS: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// `setup` in the current session, or the rng back if there is none for this curve.
@@ -49,8 +51,9 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
 /// Reads what `write_custom` wrote.
 ///
 /// # Errors
-/// Those of the reader; points that are not on the curve (in the formats that check), coordinates that are not reduced; those of writing
-/// columns; a budget that has no room for reading them, with the smallest one that has.
+/// Those of the reader; points that are not on the curve (in the formats that check), coordinates that are
+/// not reduced; those of writing columns; a budget that has no room for reading them, with the smallest one
+/// that has.
 pub(crate) fn read<E: Engine, R: io::Read>(
     store: &dyn Store<E::G1Affine>,
     reader: &mut R,

@@ -17,8 +17,9 @@ use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
 use crate::plonk::ConstraintSystem;
 
-/// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its threads, where only the
-/// parameters are there yet. `cs` is what a circuit's `configure` makes, or what a key holds.
+/// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its
+/// threads, where only the parameters are there yet. `cs` is what a circuit's `configure` makes, or what a
+/// key holds.
 ///
 /// Rates are measured first, for about a second; [`Shape::plan`] takes given ones.
 ///
@@ -42,8 +43,8 @@ use crate::plonk::ConstraintSystem;
 /// ```
 ///
 /// # Errors
-/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
-/// disk can't be measured.
+/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the
+/// session's own, where its disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
     let shape = shape(cs, k, 1, scheme).keeping_rounds(session.checkpoints().is_some());
@@ -94,7 +95,8 @@ pub(crate) fn minimum_bytes(
     Ok(plan.smallest_budget_bytes)
 }
 
-/// Runs keys and a proof of so many such circuits dry, by whichever scheme, for the task that is to make one phase of them.
+/// Runs keys and a proof of so many such circuits dry, by whichever scheme, for the task that is to make one
+/// phase of them.
 ///
 /// # Errors
 /// Those of [`rehearse`](spillproof_engine::plan::rehearse).
@@ -106,7 +108,8 @@ pub(crate) fn rehearse(task: &Task, phase: Phase, cs: &ConstraintSystem<Fr>, wor
     shape.0.rehearse::<Config, AdviceCell>(task, phase)
 }
 
-/// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual rates, as if opened by SHPLONK.
+/// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual
+/// rates, as if opened by SHPLONK.
 pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work) -> Result<Plan> {
     let keeps_rounds = session.checkpoints().is_some();
     let shape = work
@@ -123,8 +126,9 @@ pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work)
 #[derive(Clone, Debug)]
 pub struct Shape(plan::Shape);
 
-/// The shape of proofs of `circuits` circuits of `2^k` rows. Selectors that stand in `cs` still become a column each, as they do
-/// in keys without compression; with compression there are fewer, and the proof takes less.
+/// The shape of proofs of `circuits` circuits of `2^k` rows. Selectors that stand in `cs` still become a
+/// column each, as they do in keys without compression; with compression there are fewer, and the proof takes
+/// less.
 pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: OpeningScheme) -> Shape {
     let (cs, selectors) = without_selectors(cs);
     let degree = cs.degree();
@@ -157,7 +161,8 @@ impl Shape {
         self
     }
 
-    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are
+    /// there yet.
     ///
     /// # Errors
     /// As [`plan`].

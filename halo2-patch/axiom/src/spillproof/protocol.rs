@@ -130,7 +130,8 @@ impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Outside<'_, '
         scalar(&Scheme::Scalar::random(&mut self.rng))
     }
 
-    /// From the caller's generator if the reproducible switch is on, else from a checkpoint's, else from the thread's.
+    /// From the caller's generator if the reproducible switch is on, else from a checkpoint's, else from the
+    /// thread's.
     fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
         match self.draw_on_any_thread() {
             Some(draw) => draw(coefficients),
@@ -205,7 +206,8 @@ fn blinded<F: Field, B>(column: &Blinded) -> (Polynomial<F, B>, Blind<F>) {
     (from_column(column.column.clone()), Blind(foreign(column.blind)))
 }
 
-/// As in stock, an opening that a scheme of the caller fails at is a failure of the constraint system. The engine's errors say what they are.
+/// As in stock, an opening that a scheme of the caller fails at is a failure of the constraint system. The
+/// engine's errors say what they are.
 impl From<spillproof_plonk::Error> for plonk::Error {
     fn from(error: spillproof_plonk::Error) -> Self {
         match error {

@@ -1,4 +1,5 @@
-//! `VerifyingKey`'s selectors: `Vec<Vec<bool>>` as stock, a byte a row and selector, or in a session a column of bits.
+//! `VerifyingKey`'s selectors: `Vec<Vec<bool>>` as stock, a byte a row and selector, or in a session a column
+//! of bits.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +13,8 @@ use super::or_panic;
 use crate::helpers::pack;
 use crate::plonk::ConstraintSystem;
 
-/// Where each selector of a circuit is on; and, since it is the one field of a verifying key that is ours, how many jobs of the
-/// making of the key were an accelerator's.
+/// Where each selector of a circuit is on; and, since it is the one field of a verifying key that is ours,
+/// how many jobs of the making of the key were an accelerator's.
 #[derive(Clone, Debug)]
 pub struct SelectorBits {
     bits: Inner,
@@ -124,7 +125,8 @@ fn spilled(
     })
 }
 
-/// The constraint system of a key: `cs` with its selectors replaced, as those of the key are. `None` if their numbers differ.
+/// The constraint system of a key: `cs` with its selectors replaced, as those of the key are. `None` if their
+/// numbers differ.
 ///
 /// # Errors
 /// Where the disk or the budget has no room.
@@ -150,8 +152,8 @@ pub(crate) fn replaced<F: Field>(
     Ok(Some(cs.compress_selectors(activations(count, &conflicts)).0))
 }
 
-/// In a session, reads the selectors of a key with compressed ones, and compresses those of its constraint system; `None`,
-/// with nothing read, where that is for stock to do.
+/// In a session, reads the selectors of a key with compressed ones, and compresses those of its constraint
+/// system; `None`, with nothing read, where that is for stock to do.
 ///
 /// # Errors
 /// Those of the reader; where the session's disk or budget has no room.

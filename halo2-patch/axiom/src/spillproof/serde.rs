@@ -1,9 +1,10 @@
 //! Polynomials to and from bytes in a session: through fixed buffers, in stock's bytes.
 //!
-//! Layout: the number of values as a big-endian `u32`, then 32 bytes a value. In the raw formats these are a column's own
-//! bytes. Memory: [`CHUNK_VALUES`] values, leased, and the engine's buffers.
+//! Layout: the number of values as a big-endian `u32`, then 32 bytes a value. In the raw formats these are a
+//! column's own bytes. Memory: [`CHUNK_VALUES`] values, leased, and the engine's buffers.
 //!
-//! Stock's signatures have no errors: what the reader or the writer can't do is a panic there, and so it is here.
+//! Stock's signatures have no errors: what the reader or the writer can't do is a panic there, and so it is
+//! here.
 
 use std::any::TypeId;
 use std::fmt::Debug;
@@ -33,10 +34,11 @@ const SCALARS_TOGETHER: usize = if cfg!(test) { 8 } else { 512 };
 /// A value's bytes, as the engine keeps them.
 type Raw = [u8; VALUE_BYTES];
 
-/// Reads a polynomial into a column of the current session; `None`, with nothing read, if there is none for this field.
+/// Reads a polynomial into a column of the current session; `None`, with nothing read, if there is none for
+/// this field.
 ///
-/// Panics if the reader fails, if a value is no field element (in the formats that check), or if disk or budget have no
-/// room.
+/// Panics if the reader fails, if a value is no field element (in the formats that check), or if disk or
+/// budget have no room.
 pub(crate) fn read<F: SerdePrimeField, B, R: io::Read>(
     reader: &mut R,
     format: SerdeFormat,

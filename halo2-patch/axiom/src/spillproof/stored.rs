@@ -1,4 +1,5 @@
-//! Values of a session: one value n times, a column, or memory under a lease. None takes memory until a slice is asked for.
+//! Values of a session: one value n times, a column, or memory under a lease. None takes memory until a slice
+//! is asked for.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -42,7 +43,8 @@ pub(super) trait Stored<F>: Send + Sync {
     fn on_disk(&self) -> Option<&OnDisk> {
         None
     }
-    /// A column with these values, if one can be made of them without taking it from the caller: the copy is kept.
+    /// A column with these values, if one can be made of them without taking it from the caller: the copy is
+    /// kept.
     fn spilled(&self) -> Option<io::Result<Column<Scalar>>> {
         None
     }

@@ -1,18 +1,22 @@
 //! The switches of a process: reproducible proofs, and proofs that verify themselves.
 //!
-//! Reproducible: a proof becomes a function of its inputs and the caller's rng. Stock leaves two things to chance. The random polynomial of
-//! the vanishing argument is drawn from `thread_rng` by as many threads as there are; and values of a lookup are permuted in the iteration
-//! order of a `HashMap`. With the switch on, the polynomial's coefficients are drawn from the caller's rng, in order, where stock draws that
+//! Reproducible: a proof becomes a function of its inputs and the caller's rng. Stock leaves two things to
+//! chance. The random polynomial of the vanishing argument is drawn from `thread_rng` by as many threads as
+//! there are; and values of a lookup are permuted in the iteration order of a `HashMap`. With the switch on,
+//! the polynomial's coefficients are drawn from the caller's rng, in order, where stock draws that
 //! polynomial's blinding factor right after; and lookup values are in ascending order. Verifiers can't tell.
 //!
-//! Self-verification: a proof that a session made is verified before it is returned ([`super::verify`]). On, unless it is turned off.
+//! Self-verification: a proof that a session made is verified before it is returned ([`super::verify`]). On,
+//! unless it is turned off.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;
 
-/// Environment variable that makes proofs reproducible (`1` or `true`) for programs that don't call [`set_reproducible`].
+/// Environment variable that makes proofs reproducible (`1` or `true`) for programs that don't call
+/// [`set_reproducible`].
 pub const REPRODUCIBLE_VARIABLE: &str = "SPILLPROOF_REPRODUCIBLE";
-/// Environment variable that turns self-verification off (`0` or `false`) for programs that don't call [`set_self_verification`].
+/// Environment variable that turns self-verification off (`0` or `false`) for programs that don't call
+/// [`set_self_verification`].
 pub const SELF_VERIFICATION_VARIABLE: &str = "SPILLPROOF_SELF_VERIFICATION";
 
 const UNSET: u8 = 0;
@@ -57,8 +61,8 @@ impl Switch {
     }
 }
 
-/// Makes proofs of this process reproducible or not, whatever the environment says. Set it before proving: a proof that is
-/// being made meanwhile may follow either.
+/// Makes proofs of this process reproducible or not, whatever the environment says. Set it before proving: a
+/// proof that is being made meanwhile may follow either.
 pub fn set_reproducible(on: bool) {
     REPRODUCIBLE.set(on);
 }
@@ -68,8 +72,8 @@ pub fn reproducible() -> bool {
     REPRODUCIBLE.is_on()
 }
 
-/// Turns self-verification on or off for this process, whatever the environment says. A proof that a device took part in is verified in any
-/// case.
+/// Turns self-verification on or off for this process, whatever the environment says. A proof that a device
+/// took part in is verified in any case.
 pub fn set_self_verification(on: bool) {
     SELF_VERIFICATION.set(on);
 }

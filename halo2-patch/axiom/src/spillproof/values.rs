@@ -1,5 +1,5 @@
-//! What a `Polynomial` on the host holds: a vector, as stock, or in a session something that takes no memory until someone
-//! asks for a slice.
+//! What a `Polynomial` on the host holds: a vector, as stock, or in a session something that takes no memory
+//! until someone asks for a slice.
 //!
 //! ```text
 //!   Memory(Vec<F>)          stock's, and whatever a caller brings along
@@ -8,9 +8,9 @@
 //!                           Leased:   memory under a lease, what a `&mut` of the other two becomes
 //! ```
 //!
-//! Cloning what is shared costs nothing; the first `&mut` of one that has clones copies it (under a lease). A slice of a
-//! column is a map of its file, made and checked at the first call. Single operations (commitment, evaluation, transform,
-//! reading and writing) ask for the column instead and stream.
+//! Cloning what is shared costs nothing; the first `&mut` of one that has clones copies it (under a lease). A
+//! slice of a column is a map of its file, made and checked at the first call. Single operations (commitment,
+//! evaluation, transform, reading and writing) ask for the column instead and stream.
 //!
 //! Where stock's signature has no error, one of the engine's is a panic that begins with `spillproof:`.
 
@@ -39,7 +39,8 @@ pub struct Values<F>(Inner<F>);
 
 enum Inner<F> {
     Memory(Vec<F>),
-    // Stock's vector may be looked at after a caught panic, and so may this: nothing in it is left half changed.
+    // Stock's vector may be looked at after a caught panic, and so may this: nothing in it is left half
+    // changed.
     Shared(AssertUnwindSafe<Arc<dyn Stored<F>>>),
 }
 

@@ -1,5 +1,6 @@
-//! Proofs of a session are verified before the prover returns: against a device that computes wrong, a disk or a memory that lies,
-//! parameters that do not belong together, and a witness that does not satisfy the circuit.
+//! Proofs of a session are verified before the prover returns: against a device that computes wrong, a disk
+//! or a memory that lies, parameters that do not belong together, and a witness that does not satisfy the
+//! circuit.
 //!
 //! ```text
 //! the prover --writes--> Recording --the same--> the caller's transcript
@@ -7,16 +8,18 @@
 //!                        Record --reads--> Replay <--reads-- upstream's verifier
 //! ```
 //!
-//! The caller's transcript is any type at all: nothing can be read back from it, and what it absorbed it keeps. So a
-//! `Recording` stands before it and writes down each point, scalar and challenge; a `Replay` hands them to upstream's
-//! verifier, with the challenges that the caller's transcript gave. What is verified is the argument: constraints, permutations,
-//! lookups, and the opening of every commitment, those of the keys among them. A device cannot reach the rest, the hashing. It takes
-//! some milliseconds, whatever the number of rows. [`set_self_verification`](super::set_self_verification) turns it off for proofs that no device took
-//! part in.
+//! The caller's transcript is any type at all: nothing can be read back from it, and what it absorbed it
+//! keeps. So a `Recording` stands before it and writes down each point, scalar and challenge; a `Replay`
+//! hands them to upstream's verifier, with the challenges that the caller's transcript gave. What is verified
+//! is the argument: constraints, permutations, lookups, and the opening of every commitment, those of the
+//! keys among them. A device cannot reach the rest, the hashing. It takes some milliseconds, whatever the
+//! number of rows. [`set_self_verification`](super::set_self_verification) turns it off for proofs that no
+//! device took part in.
 //!
-//! If a proof does not hold, it is too late to make it again in the same call: the caller's transcript cannot go back, the
-//! rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the session's accelerator is not asked any more,
-//! and the same call with a new transcript and a new rng is the processor's alone, with stock's bytes.
+//! If a proof does not hold, it is too late to make it again in the same call: the caller's transcript cannot
+//! go back, the rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the
+//! session's accelerator is not asked any more, and the same call with a new transcript and a new rng is the
+//! processor's alone, with stock's bytes.
 //!
 //! | what an accelerator computed | how it is covered |
 //! |---|---|
@@ -127,8 +130,8 @@ enum Common<C: CurveAffine> {
     Scalar(C::Scalar),
 }
 
-/// A proof as it was written. What was only absorbed stands apart: in a proof of several circuits stock's prover absorbs
-/// instances in another order among the rest than its verifier.
+/// A proof as it was written. What was only absorbed stands apart: in a proof of several circuits stock's
+/// prover absorbs instances in another order among the rest than its verifier.
 #[derive(Debug)]
 pub struct Record<C: CurveAffine> {
     entries: Vec<Entry<C>>,
@@ -214,7 +217,8 @@ impl<C: CurveAffine> EncodedChallenge<C> for Given<C> {
 struct Replay<C: CurveAffine> {
     entries: IntoIter<Entry<C>>,
     common: IntoIter<Common<C>>,
-    /// Whether a challenge was asked for where something else was written: the method has no other way to say so.
+    /// Whether a challenge was asked for where something else was written: the method has no other way to say
+    /// so.
     is_out_of_step: bool,
 }
 
@@ -249,8 +253,8 @@ impl<C: CurveAffine> Transcript<C, Given<C>> for Replay<C> {
     fn squeeze_challenge(&mut self) -> Given<C> {
         match self.entries.next() {
             Some(Entry::Challenge(challenge)) => Given(challenge),
-            // After the proof, GWC's verifier wants one more to add up equations with, which no prover asks for. Any will do that
-            // no rule foresees.
+            // After the proof, GWC's verifier wants one more to add up equations with, which no prover asks
+            // for. Any will do that no rule foresees.
             None => Given(C::Scalar::random(OsRng)),
             Some(_) => {
                 self.is_out_of_step = true;
@@ -284,7 +288,8 @@ impl<C: CurveAffine> TranscriptRead<C, Given<C>> for Replay<C> {
     }
 }
 
-/// How the proofs of a multi-opening are verified: parameters, key, instances of each circuit, what was written.
+/// How the proofs of a multi-opening are verified: parameters, key, instances of each circuit, what was
+/// written.
 pub type Check<Scheme> = fn(
     &<Scheme as CommitmentScheme>::ParamsProver,
     &VerifyingKey<<Scheme as CommitmentScheme>::Curve>,
@@ -417,8 +422,8 @@ where
     }
 }
 
-/// A proof of a session from its beginning to its verification: admitted, on the session's account, and with the session's device only,
-/// or with none if no verifier for the proof is known.
+/// A proof of a session from its beginning to its verification: admitted, on the session's account, and with
+/// the session's device only, or with none if no verifier for the proof is known.
 pub(crate) struct Watch {
     task: Task,
     can_be_verified: bool,
@@ -427,7 +432,8 @@ pub(crate) struct Watch {
     jobs_before: u64,
 }
 
-/// While the guard lives, no device takes part: for stock's prover, which verifies nothing, and whose parameters may be of a session.
+/// While the guard lives, no device takes part: for stock's prover, which verifies nothing, and whose
+/// parameters may be of a session.
 pub(crate) fn processor_only() -> accelerator::ProcessorOnly {
     accelerator::processor_only()
 }
@@ -502,11 +508,12 @@ impl Watch {
         Recording { inner, record }
     }
 
-    /// Verifies what was written, if the process wants it, or if an accelerator did anything for it or for its keys.
+    /// Verifies what was written, if the process wants it, or if an accelerator did anything for it or for
+    /// its keys.
     ///
     /// # Errors
-    /// [`Unverified`]; and for the work of an accelerator the budget's, if it has no room for a copy of the instances. A proof that the processor made
-    /// alone is not verified then, with a warning.
+    /// [`Unverified`]; and for the work of an accelerator the budget's, if it has no room for a copy of the
+    /// instances. A proof that the processor made alone is not verified then, with a warning.
     pub(crate) fn verify<Scheme: CommitmentScheme, T>(
         self,
         check: Option<Check<Scheme>>,
@@ -532,7 +539,8 @@ impl Watch {
             .map(|column| column.len())
             .sum();
         let bytes = (values * size_of::<Fr>()) as u64;
-        // On the session's threads: upstream's verifier computes in parallel, and this thread may be another pool's.
+        // On the session's threads: upstream's verifier computes in parallel, and this thread may be another
+        // pool's.
         let verified = session.workspace().run(|| {
             match session.budget().lease(bytes, "instances of a proof to verify") {
                 Ok(_copy) => Ok(check(params, vk, instances, record)),

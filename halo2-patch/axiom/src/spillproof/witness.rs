@@ -1,15 +1,15 @@
 //! The witness of a circuit in a file, and a proof from it.
 //!
 //! A program that has a circuit saves what it assigns; another one, which has a description of the circuit
-//! ([`save_described_key`](super::save_described_key)), proves it. The file is a container (see `disk-format/FORMAT.md`): the public inputs and
-//! the key that the witness belongs to in the section `statement`, then the advice columns. It is a secret, and not encrypted: its owner alone
-//! may read it.
+//! ([`save_described_key`](super::save_described_key)), proves it. The file is a container (see
+//! `disk-format/FORMAT.md`): the public inputs and the key that the witness belongs to in the section
+//! `statement`, then the advice columns. It is a secret, and not encrypted: its owner alone may read it.
 //!
-//! Draws of a proof from a file are those of `create_proof`, in the same order, so with the same generator it is the same proof. A circuit with
-//! challenges has no such file: its witness depends on the transcript.
+//! Draws of a proof from a file are those of `create_proof`, in the same order, so with the same generator it
+//! is the same proof. A circuit with challenges has no such file: its witness depends on the transcript.
 //!
-//! Memory: to save, the share of the circuit's cells; to prove, 32 bytes for each 16 KiB of the file, the public inputs, and what a proof
-//! takes.
+//! Memory: to save, the share of the circuit's cells; to prove, 32 bytes for each 16 KiB of the file, the
+//! public inputs, and what a proof takes.
 
 use std::hash::Hash;
 use std::io::{self, Read, Write};
@@ -42,16 +42,18 @@ use crate::transcript::{EncodedChallenge, TranscriptWrite};
 const STATEMENT: &str = "statement";
 const ADVICE: &str = "advice";
 
-/// Writes the witness of a circuit to a file that [`SavedWitness::open`] opens: what `synthesize` assigns to advice columns, and the public
-/// inputs `instances`, as `create_proof` takes them. Returns the root, 32 bytes that name the file. The file appears under its name only when it
-/// is whole; it is not encrypted, and its owner alone may read it. Whether the witness satisfies the circuit is not looked at.
+/// Writes the witness of a circuit to a file that [`SavedWitness::open`] opens: what `synthesize` assigns to
+/// advice columns, and the public inputs `instances`, as `create_proof` takes them. Returns the root, 32
+/// bytes that name the file. The file appears under its name only when it is whole; it is not encrypted, and
+/// its owner alone may read it. Whether the witness satisfies the circuit is not looked at.
 ///
 /// # Errors
-/// Without a session; [`SavedError`] within the error for a circuit with challenges or one that fails, and for instances of another shape; if the
-/// file can't be written.
+/// Without a session; [`SavedError`] within the error for a circuit with challenges or one that fails, and
+/// for instances of another shape; if the file can't be written.
 ///
 /// # Panics
-/// Where the circuit does; and with a [`spillproof::Error`](spillproof_engine::Error) as the payload, if the disk fails while a cell is assigned.
+/// Where the circuit does; and with a [`spillproof::Error`](spillproof_engine::Error) as the payload, if the
+/// disk fails while a cell is assigned.
 pub fn save_witness<ConcreteCircuit: Circuit<Fr>>(
     vk: &VerifyingKey<G1Affine>,
     circuit: &ConcreteCircuit,
@@ -171,7 +173,8 @@ fn fits(
     Ok(())
 }
 
-/// The file of a witness, opened. Its advice columns stay in the file, which must not change as long as this lives.
+/// The file of a witness, opened. Its advice columns stay in the file, which must not change as long as this
+/// lives.
 #[derive(Debug)]
 pub struct SavedWitness {
     path: PathBuf,
@@ -184,8 +187,8 @@ impl SavedWitness {
     /// Opens a file of [`save_witness`].
     ///
     /// # Errors
-    /// Without a session; [`SavedError`] within the error, and the engine's, for a file that is no witness or is damaged. What is damaged in
-    /// its columns is found when they are read.
+    /// Without a session; [`SavedError`] within the error, and the engine's, for a file that is no witness or
+    /// is damaged. What is damaged in its columns is found when they are read.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let session = session_for("a witness' own file")?;
         let path = path.as_ref().to_owned();
@@ -226,7 +229,8 @@ impl SavedWitness {
         self.instances.iter().map(|values| &values[..]).collect()
     }
 
-    /// The values of each advice column, in memory; behind the rows that a circuit may use, what they are has no meaning.
+    /// The values of each advice column, in memory; behind the rows that a circuit may use, what they are has
+    /// no meaning.
     ///
     /// # Errors
     /// Of each column: if the budget has no room for a copy of it, or it is damaged.
@@ -339,8 +343,8 @@ impl StatementReader<'_> {
     }
 }
 
-/// [`create_proof`](plonk::create_proof) of one circuit from its witness in a file, in a session: nothing is synthesised. With the same generator
-/// it is the same proof.
+/// [`create_proof`](plonk::create_proof) of one circuit from its witness in a file, in a session: nothing is
+/// synthesised. With the same generator it is the same proof.
 ///
 /// # Errors
 /// Those of `create_proof`; without a session; [`SavedError`] within the error for a witness of another key.

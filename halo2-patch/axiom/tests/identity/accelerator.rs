@@ -1,4 +1,5 @@
-//! An accelerator in a session: one over arkworks makes the same keys and proofs, and one that lies makes no wrong proof.
+//! An accelerator in a session: one over arkworks makes the same keys and proofs, and one that lies makes no
+//! wrong proof.
 //!
 //! What is expected is made without a session, and verified by the unmodified crate.
 
@@ -41,7 +42,8 @@ fn read_params(bytes: &[u8]) -> ParamsKZG<Bn256> {
     prove::read_params(bytes, SerdeFormat::RawBytes).unwrap()
 }
 
-/// Keys and proofs with and without an accelerator; a proof of one circuit is verified by the unmodified crate, too. Gives the accelerator's quotients.
+/// Keys and proofs with and without an accelerator; a proof of one circuit is verified by the unmodified
+/// crate, too. Gives the accelerator's quotients.
 fn compare<D: Listed, S: stock::erased::Listed>(plan: Plan) -> Quotients {
     let (params, bytes) = parameters(plan.k);
     let expected = plan.run::<D>(&params, &SCHEMES);
@@ -74,7 +76,8 @@ fn compare<D: Listed, S: stock::erased::Listed>(plan: Plan) -> Quotients {
 fn an_accelerator_makes_the_same_keys_and_proofs() {
     let _turn = turn(true);
     compare::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(6));
-    // Up to 2^7 points of a coset are one row: its rotations are points further. Beyond that there are several rows, and tiles.
+    // Up to 2^7 points of a coset are one row: its rotations are points further. Beyond that there are
+    // several rows, and tiles.
     let in_one_row = compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(7));
     assert!(in_one_row.tiles == [1].into(), "{in_one_row:?}");
     let in_tiles = compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(10));
@@ -118,8 +121,8 @@ fn instances<C: Listed>(k: u32) -> Vec<Vec<Vec<Fr>>> {
     vec![prove::circuit::<C>(k).instances()]
 }
 
-/// Each job of a proof is done wrong once. Whatever that does, no wrong proof comes of it; and the second attempt, with a new
-/// transcript, is the processor's, and right.
+/// Each job of a proof is done wrong once. Whatever that does, no wrong proof comes of it; and the second
+/// attempt, with a new transcript, is the processor's, and right.
 #[test]
 fn an_accelerator_that_lies_makes_no_wrong_proof() {
     type Ours = drop_in::lookups::Lookups;
@@ -219,7 +222,8 @@ fn an_accelerator_that_lies_about_keys_makes_no_wrong_proof() {
     assert!(lie > 5 && refused + 2 >= lie, "{refused} lies of {lie} refused");
 }
 
-/// The same error says so where it is the witness that is wrong: stock would give a proof that nobody accepts.
+/// The same error says so where it is the witness that is wrong: stock would give a proof that nobody
+/// accepts.
 #[test]
 fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_an_accelerator() {
     type Ours = drop_in::chain::Chain;
@@ -243,7 +247,8 @@ fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_an_accelerator() {
     });
 }
 
-/// Where nobody could verify what an accelerator did, it is not asked: with a multi-opening that is not upstream's, and without a session.
+/// Where nobody could verify what an accelerator did, it is not asked: with a multi-opening that is not
+/// upstream's, and without a session.
 #[test]
 fn what_cannot_be_verified_is_the_processors() {
     type Ours = drop_in::publics::Publics;

@@ -1,5 +1,5 @@
-//! No proof fails after it has begun: circuits of random shapes make memory's proof in every budget from the smallest on, and a smaller one
-//! is refused with its number before any work.
+//! No proof fails after it has begun: circuits of random shapes make memory's proof in every budget from the
+//! smallest on, and a smaller one is refused with its number before any work.
 
 use proptest::prelude::*;
 
@@ -83,13 +83,15 @@ proptest! {
     }
 }
 
-/// Keys of one circuit are in memory as far as a proof of one allows. A proof of two needs the memory that they hold.
+/// Keys of one circuit are in memory as far as a proof of one allows. A proof of two needs the memory that
+/// they hold.
 #[test]
 fn keys_leave_memory_for_a_proof_of_two_circuits() {
     works_in_every_budget(7748346940622270465, 6);
 }
 
-/// A budget above the smallest in which the cuts of some stages, made for all of it, leave too little for others.
+/// A budget above the smallest in which the cuts of some stages, made for all of it, leave too little for
+/// others.
 #[test]
 fn a_budget_that_stages_would_cut_badly_is_used_in_part() {
     works_in_every_budget(6592629890283635899, 10);

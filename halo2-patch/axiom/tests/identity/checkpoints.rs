@@ -1,5 +1,5 @@
-//! Proofs that are cut off and go on from their checkpoints: with the switch on they are the very proofs that memory makes; with it off they
-//! begin as the one that was cut off, and the unmodified crate accepts them.
+//! Proofs that are cut off and go on from their checkpoints: with the switch on they are the very proofs that
+//! memory makes; with it off they begin as the one that was cut off, and the unmodified crate accepts them.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -154,7 +154,8 @@ pub fn folders(dir: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.is_dir()).collect()
 }
 
-/// Cut off at every `stride`-th point or scalar, and once more on the way to the end; what comes out is memory's proof.
+/// Cut off at every `stride`-th point or scalar, and once more on the way to the end; what comes out is
+/// memory's proof.
 fn go_on<C: Listed>(k: u32, circuits: usize, stride: usize) {
     go_on_to(k, circuits, stride, |statement: &Statement<C>| {
         let params = prove::read_params(&statement.params, SerdeFormat::RawBytes).unwrap();
@@ -225,7 +226,8 @@ fn random_circuits_go_on() {
     }
 }
 
-/// With the switch off all that is drawn follows from the checkpoint: whatever generators the two runs have, there is one transcript.
+/// With the switch off all that is drawn follows from the checkpoint: whatever generators the two runs have,
+/// there is one transcript.
 #[test]
 fn one_transcript_comes_of_a_checkpoint() {
     let _turn = turn(false);

@@ -1,5 +1,6 @@
-//! The circuits of these tests as one type: an upstream prover takes most of the time that this executable takes to build, and is compiled once
-//! for each crate. The parameter of `configure_with_params` says which circuit it is.
+//! The circuits of these tests as one type: an upstream prover takes most of the time that this executable
+//! takes to build, and is compiled once for each crate. The parameter of `configure_with_params` says which
+//! circuit it is.
 
 use super::chain::Chain;
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};

@@ -1,5 +1,6 @@
-//! Parameters, keys and a proof while the disk fails: at one operation of the storage, in every way. Either all bytes are memory's, whose
-//! proof the unmodified crate accepts, or an error of the engine says why; and the same session proves right afterwards. Nothing is held and nothing is on the disk at the end
+//! Parameters, keys and a proof while the disk fails: at one operation of the storage, in every way. Either
+//! all bytes are memory's, whose proof the unmodified crate accepts, or an error of the engine says why; and
+//! the same session proves right afterwards. Nothing is held and nothing is on the disk at the end
 //! (`in_session_of`).
 
 use std::any::Any;
@@ -40,8 +41,8 @@ const FAULTS: [Fault; 10] = [
     Fault::Truncate,
 ];
 
-/// The verifying key and a proof of `circuits` circuits, or the error in words; anything but the engine's own errors is a failure of the
-/// test.
+/// The verifying key and a proof of `circuits` circuits, or the error in words; anything but the engine's own
+/// errors is a failure of the test.
 pub fn attempt<C: Listed>(
     params: &[u8],
     (k, circuits): (u32, usize),

@@ -1,7 +1,7 @@
 //! The drop-in against the unmodified crate, in one process, with the same circuits over both.
 //!
-//! - Switch off, no session: the drop-in is stock. Parameters and keys are equal byte for byte, and proofs are equal up to
-//!   where stock draws from `thread_rng`.
+//! - Switch off, no session: the drop-in is stock. Parameters and keys are equal byte for byte, and proofs
+//!   are equal up to where stock draws from `thread_rng`.
 //! - Switch on: a proof is a function of its inputs, and a session makes the same one as memory.
 //! - Whatever the drop-in makes, the unmodified verifier accepts, from bytes.
 
@@ -156,8 +156,8 @@ fn is_reproducible<D: drop_in::erased::Listed, S: stock::erased::Listed>(k: u32)
     }
 }
 
-/// Switch off, in a session, whose threads all draw the random polynomial (it has several threads' parts): two proofs have stock's
-/// commitments before that of the random polynomial, and differ in that one.
+/// Switch off, in a session, whose threads all draw the random polynomial (it has several threads' parts):
+/// two proofs have stock's commitments before that of the random polynomial, and differ in that one.
 #[test]
 fn with_the_switch_off_a_session_draws_another_random_polynomial_each_time() {
     let _turn = turn(false);

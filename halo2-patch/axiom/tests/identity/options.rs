@@ -1,5 +1,5 @@
-//! Proofs made in other ways: with combined selectors, keys at once, several circuits, advice from elsewhere, and a scheme
-//! that opens instances; compiled over both crates.
+//! Proofs made in other ways: with combined selectors, keys at once, several circuits, advice from elsewhere,
+//! and a scheme that opens instances; compiled over both crates.
 
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;

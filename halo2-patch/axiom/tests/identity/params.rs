@@ -44,7 +44,8 @@ fn every_format_is_read_and_written_as_stock_does() {
     }
 }
 
-/// An SRS container is opened in place, with stock's bytes, also cut down; parameters whose points are in another order are found.
+/// An SRS container is opened in place, with stock's bytes, also cut down; parameters whose points are in
+/// another order are found.
 #[test]
 fn containers_are_opened_in_place() {
     use halo2_axiom::spillproof::{check_params, open_params};
@@ -82,8 +83,8 @@ fn containers_are_opened_in_place() {
     });
 }
 
-/// From the smallest room that works on: as many points at a time as fit it, from 128 to all, in chunks that need not divide them. Less is
-/// refused with the smallest budget.
+/// From the smallest room that works on: as many points at a time as fit it, from 128 to all, in chunks that
+/// need not divide them. Less is refused with the smallest budget.
 #[test]
 fn parameters_are_read_in_chunks_that_there_is_room_for() {
     let _turn = turn(false);

@@ -1,5 +1,5 @@
-//! A circuit of a program's own, from files: its key is rebuilt from its description over both crates, byte for byte, and the proof from its
-//! witness is the one that the program makes itself.
+//! A circuit of a program's own, from files: its key is rebuilt from its description over both crates, byte
+//! for byte, and the proof from its witness is the one that the program makes itself.
 
 use std::fs;
 use std::io;

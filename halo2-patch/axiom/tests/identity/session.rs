@@ -1,6 +1,8 @@
-//! A session against memory, byte for byte: keys and proofs, with the switch on; the unmodified crate verifies each proof.
+//! A session against memory, byte for byte: keys and proofs, with the switch on; the unmodified crate
+//! verifies each proof.
 //!
-//! By default small circuits with every option, in 16 MiB, on one thread and on two. `--ignored` has k = 6 to 14, in every way.
+//! By default small circuits with every option, in 16 MiB, on one thread and on two. `--ignored` has k = 6 to
+//! 14, in every way.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -77,8 +79,9 @@ fn compare_in<D: Listed, S: stock::erased::Listed>(plan: Plan, schemes: &[Scheme
             assert!(made.vk == expected.vk, "{context}: verifying keys differ");
             assert!(made.pk == expected.pk, "{context}: proving keys differ");
             assert!(made.proof == expected.proof, "{context}: proofs differ");
-            // Stock's prover absorbs each circuit's instances before that circuit's advice, and its verifier all instances
-            // before all advice: it rejects its own proofs of several circuits with instances, and so these.
+            // Stock's prover absorbs each circuit's instances before that circuit's advice, and its verifier
+            // all instances before all advice: it rejects its own proofs of several circuits with instances,
+            // and so these.
             let valid = plan.circuits == 1 || made.instances.iter().all(Vec::is_empty);
             assert_eq!(
                 accepts::<S>(&bytes, made, *scheme),
@@ -218,7 +221,8 @@ fn challenges_of_two_phases() {
     at_every_size::<Phases<2, true>, stock::phases::Phases<2, true>>(1);
 }
 
-/// Stock's prover stops at the end of a third phase, so there is nothing to compare with; its verifier knows three.
+/// Stock's prover stops at the end of a third phase, so there is nothing to compare with; its verifier knows
+/// three.
 #[test]
 fn challenges_of_three_phases() {
     let _turn = turn(true);
@@ -321,7 +325,8 @@ fn cases(default: u32) -> u32 {
         .unwrap_or(default)
 }
 
-/// From 2^12 rows on, every matrix of a quotient has 8 rows at least: tiles of 7 leave a rest, and none is whole but the last.
+/// From 2^12 rows on, every matrix of a quotient has 8 rows at least: tiles of 7 leave a rest, and none is
+/// whole but the last.
 #[test]
 fn tiles_of_any_height() {
     let kinds = TILE_ROWS[..3].iter().zip([1, 2, 2]);
@@ -331,8 +336,8 @@ fn tiles_of_any_height() {
     compare_in::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(12), &[Scheme::Shplonk], &kinds);
 }
 
-/// k from 6 to 14, tiles of 1, 7 and all rows and as planned, one thread and two, both schemes: the whole product, with the
-/// options in turn.
+/// k from 6 to 14, tiles of 1, 7 and all rows and as planned, one thread and two, both schemes: the whole
+/// product, with the options in turn.
 fn in_every_way<D: Listed, S: stock::erased::Listed>(circuits: usize) {
     for k in 6.max(D::K_MIN)..=14 {
         let plan = Plan {

@@ -1,6 +1,7 @@
-//! Simulations, in the manner of TigerBeetle's VOPR: random circuits in random budgets, over a storage that reorders and delays transfers, and
-//! lets some of them fail, lie, get lost or end up elsewhere. All of it follows from a seed. Either the bytes are memory's, or an error of the
-//! engine says why; and when the faults stop, the same session makes the right ones. A cell that cannot be read back while a circuit holds
+//! Simulations, in the manner of TigerBeetle's VOPR: random circuits in random budgets, over a storage that
+//! reorders and delays transfers, and lets some of them fail, lie, get lost or end up elsewhere. All of it
+//! follows from a seed. Either the bytes are memory's, or an error of the engine says why; and when the
+//! faults stop, the same session makes the right ones. A cell that cannot be read back while a circuit holds
 //! its address may end the process with that reason; so simulations run in children.
 
 use std::process::Command;

@@ -80,7 +80,8 @@ fn prove_with_rng(
     Ok(proof)
 }
 
-/// A proof begins in a session without a device; then another thread makes and installs one whose device lies. The proof stays in its own.
+/// A proof begins in a session without a device; then another thread makes and installs one whose device
+/// lies. The proof stays in its own.
 #[test]
 fn a_proof_has_the_session_in_which_it_began() {
     let _turn = turn(true);
@@ -139,7 +140,8 @@ fn a_proof_has_the_session_in_which_it_began() {
     }
 }
 
-/// From threads, and from pools of 1 to 4, with less room than all want together: each waits, and none is refused.
+/// From threads, and from pools of 1 to 4, with less room than all want together: each waits, and none is
+/// refused.
 #[test]
 fn proofs_at_the_same_time_wait_for_room() {
     watchdog::within(400, "proofs at the same time", || {

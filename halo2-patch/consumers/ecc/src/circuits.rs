@@ -44,7 +44,8 @@ impl Circuit {
         }
     }
 
-    /// Puts the circuit's cells into the builder. What it computes is held against the same computation outside of it.
+    /// Puts the circuit's cells into the builder. What it computes is held against the same computation
+    /// outside of it.
     pub fn build(self, builder: &mut BaseCircuitBuilder<Fr>, seed: u64) {
         let range = builder.range_chip();
         let context = builder.main(0);

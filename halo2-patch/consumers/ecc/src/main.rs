@@ -5,10 +5,10 @@
 //! ecc verify sum|pairing|ecdsa K DIRECTORY
 //! ```
 //!
-//! `prove` leaves the circuit's shape, its keys and the proof in the directory. Blinding factors come from a seeded rng (that
-//! of halo2-base's testing utilities); the random points that halo2-ecc starts sums from come from the system's entropy, so
-//! that no two proofs are equal, unless that is, too (`../compare.sh`). Parameters are halo2-base's: read from `$PARAMS_DIR`,
-//! and made there if need be.
+//! `prove` leaves the circuit's shape, its keys and the proof in the directory. Blinding factors come from a
+//! seeded rng (that of halo2-base's testing utilities); the random points that halo2-ecc starts sums from
+//! come from the system's entropy, so that no two proofs are equal, unless that is, too (`../compare.sh`).
+//! Parameters are halo2-base's: read from `$PARAMS_DIR`, and made there if need be.
 //!
 //! Nothing here is written for spillproof, but for the two places that name it. Run it within a budget:
 //!

@@ -5,10 +5,10 @@
 //! snark verify application|aggregation K DIRECTORY
 //! ```
 //!
-//! `aggregation` reads the application's snark from the directory. Keys and snarks are the SDK's own, from `gen_pk` and
-//! `gen_snark_shplonk`, which verifies what it makes. It draws blinding factors from the system's entropy, so no two of its
-//! proofs are equal; `../compare.sh` gives it the same entropy each time. Parameters are halo2-base's: read from
-//! `$PARAMS_DIR`, and made there if need be.
+//! `aggregation` reads the application's snark from the directory. Keys and snarks are the SDK's own, from
+//! `gen_pk` and `gen_snark_shplonk`, which verifies what it makes. It draws blinding factors from the
+//! system's entropy, so no two of its proofs are equal; `../compare.sh` gives it the same entropy each time.
+//! Parameters are halo2-base's: read from `$PARAMS_DIR`, and made there if need be.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};

@@ -4,9 +4,9 @@
 //! verifier DIRECTORY chain|wide|lookups shplonk|gwc
 //! ```
 //!
-//! The directory holds `params.bin` and `vk.bin` (`SerdeFormat::RawBytes`, which checks every point), `proof.bin`, and
-//! `instances.bin`: for each instance column its length (u32, little-endian) and its values (32 bytes each, canonical,
-//! little-endian).
+//! The directory holds `params.bin` and `vk.bin` (`SerdeFormat::RawBytes`, which checks every point),
+//! `proof.bin`, and `instances.bin`: for each instance column its length (u32, little-endian) and its values
+//! (32 bytes each, canonical, little-endian).
 
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,9 @@
 //! actions ACTIONS [FILE]
 //! ```
 //!
-//! Each action has one output and a dummy spend, and is one circuit of the bundle's proof. All random values come from seeded
-//! generators, so that the proof is a function of the number of actions. Its bytes go to the file, if one is named.
+//! Each action has one output and a dummy spend, and is one circuit of the bundle's proof. All random values
+//! come from seeded generators, so that the proof is a function of the number of actions. Its bytes go to the
+//! file, if one is named.
 //!
 //! Nothing here is written for spillproof, except for the two places that name it. To prove within a budget:
 //!

@@ -1,5 +1,6 @@
-//! Keygen in a session: synthesis into `spillproof-plonk`, by stock's rules and with its errors, and keys of upstream's
-//! types from what comes out of it. Verifying keys are stock's, byte for byte. A child of upstream's `plonk::keygen`.
+//! Keygen in a session: synthesis into `spillproof-plonk`, by stock's rules and with its errors, and keys of
+//! upstream's types from what comes out of it. Verifying keys are stock's, byte for byte. A child of
+//! upstream's `plonk::keygen`.
 //!
 //! Which selectors share a column is asked of stock's own function, with few rows instead of `n`.
 
@@ -116,7 +117,8 @@ fn nowhere<F, B>() -> Polynomial<F, B> {
     Polynomial { values: Vec::new(), _marker: PhantomData }
 }
 
-/// A task, its keygen with what the circuit assigned, and the parts of a verifying key that are not commitments.
+/// A task, its keygen with what the circuit assigned, and the parts of a verifying key that are not
+/// commitments.
 type Synthesized<'s, C, P> = (
     Task,
     Keygen<'s, <P as ark_ec::CurveConfig>::ScalarField>,

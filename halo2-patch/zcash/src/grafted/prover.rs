@@ -1,4 +1,5 @@
-//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's `plonk::prover`.
+//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's
+//! `plonk::prover`.
 
 use std::io;
 use std::marker::PhantomData;

@@ -1,4 +1,5 @@
-//! `g` and `g_lagrange` of `Params`: points in memory, as stock, or a column on disk that commitments and openings stream through.
+//! `g` and `g_lagrange` of `Params`: points in memory, as stock, or a column on disk that commitments and
+//! openings stream through.
 
 use std::any::Any;
 use std::fmt;

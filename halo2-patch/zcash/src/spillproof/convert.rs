@@ -1,7 +1,9 @@
-//! Values and points between pasta_curves' types and the engine's, and which curve of the engine's a curve of pasta_curves is.
+//! Values and points between pasta_curves' types and the engine's, and which curve of the engine's a curve of
+//! pasta_curves is.
 //!
-//! Upstream is generic over curves; pasta_curves has two, and the engine computes over arkworks' forms of both. [`with_engine`] finds the one that
-//! belongs to `C`. All conversions panic for a value of another field: callers have come through [`with_engine`].
+//! Upstream is generic over curves; pasta_curves has two, and the engine computes over arkworks' forms of
+//! both. [`with_engine`] finds the one that belongs to `C`. All conversions panic for a value of another
+//! field: callers have come through [`with_engine`].
 #![allow(unsafe_code)]
 
 use std::any::{type_name, TypeId};
@@ -23,7 +25,8 @@ pub(crate) trait Task<C> {
     fn run<P: Engine>(self) -> Self::Output;
 }
 
-/// Does the work, if the engine has this curve. The curve's name is a constant, so the work is compiled for that curve alone.
+/// Does the work, if the engine has this curve. The curve's name is a constant, so the work is compiled for
+/// that curve alone.
 pub(crate) fn with_engine<C: CurveAffine, T: Task<C>>(task: T) -> Option<T::Output> {
     let curve = TypeId::of::<C>();
     if const { has_name::<C>("vesta") } {
@@ -53,11 +56,13 @@ pub(crate) fn is_known<C: 'static>() -> bool {
 
 const _: () = assert!(size_of::<Fp>() == size_of::<[u64; 4]>() && size_of::<Fq>() == size_of::<[u64; 4]>());
 
-/// A curve of the engine that pasta_curves has too. Each of Pallas and Vesta has the other's scalars for coordinates.
+/// A curve of the engine that pasta_curves has too. Each of Pallas and Vesta has the other's scalars for
+/// coordinates.
 pub(crate) trait Engine: spillproof_plonk::ProverCurve<BaseField: KernelField> {}
 impl<P: spillproof_plonk::ProverCurve<BaseField: KernelField>> Engine for P {}
 
-/// Panics unless both are the same field: `F` pasta_curves' form of it, four limbs in Montgomery form and nothing else, and `G` arkworks'.
+/// Panics unless both are the same field: `F` pasta_curves' form of it, four limbs in Montgomery form and
+/// nothing else, and `G` arkworks'.
 fn assert_same<F: 'static, G: 'static>() {
     let fields = (TypeId::of::<F>(), TypeId::of::<G>());
     let fp = (TypeId::of::<Fp>(), TypeId::of::<ark_pallas::Fq>());
@@ -84,7 +89,8 @@ pub(crate) fn scalar<F: Copy + 'static, G: KernelField>(value: &F) -> G {
 #[inline]
 pub(crate) fn foreign<G: KernelField, F: Copy + 'static>(value: G) -> F {
     assert_same::<F, G>();
-    // SAFETY: `F` is `Fp` or `Fq`, which is `repr(transparent)` over four limbs in Montgomery form below the modulus; R is 2^256 for both.
+    // SAFETY: `F` is `Fp` or `Fq`, which is `repr(transparent)` over four limbs in Montgomery form below the
+    // modulus; R is 2^256 for both.
     unsafe { transmute_copy::<[u64; 4], F>(value.montgomery_limbs()) }
 }
 

@@ -11,8 +11,8 @@ use super::convert::is_known;
 /// The current session: a proof's own, while one is made on this thread.
 ///
 /// # Errors
-/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If its reports are asked for and can't be
-/// made.
+/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If
+/// its reports are asked for and can't be made.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     let session = Session::current().map_err(io::Error::other)?;
     environment::found(session.as_ref(), "halo2_proofs").map_err(io::Error::other)?;

@@ -1,4 +1,5 @@
-//! A proving key's columns: on disk, where a session made it, or spilled for one proof, where it is in memory.
+//! A proving key's columns: on disk, where a session made it, or spilled for one proof, where it is in
+//! memory.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +15,8 @@ use spillproof_plonk::{KeyColumns, ProverField, Result};
 use super::convert::Foreign;
 use crate::poly::Polynomial;
 
-/// The field of a `ProvingKey` that is ours: its columns, if a session made it. Stock's own fields are empty then.
+/// The field of a `ProvingKey` that is ours: its columns, if a session made it. Stock's own fields are empty
+/// then.
 #[derive(Clone, Default)]
 pub(crate) struct StoredKey(Option<Arc<dyn Any + Send + Sync>>);
 

@@ -24,16 +24,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. Proofs are stock's, byte for byte, for the
-//! same generator. A proving key that a session made is on its disk, and is refused where there is no session; one that is in memory may be used
-//! in a session.
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. Proofs
+//! are stock's, byte for byte, for the same generator. A proving key that a session made is on its disk, and
+//! is refused where there is no session; one that is in memory may be used in a session.
 //!
-//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with `SPILLPROOF_REPORT=run.html` it writes a page
-//! of them, and with either a table after each proof. A program that has a tracing subscriber adds [`layer`] to it.
+//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with
+//! `SPILLPROOF_REPORT=run.html` it writes a page of them, and with either a table after each proof. A program
+//! that has a tracing subscriber adds [`layer`] to it.
 //!
-//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
-//! warns, or says nothing, and stock is built. Name something from this module, and that is a compile error instead; name it through the
-//! library that proves, if that hands its halo2 on, since there may be two copies:
+//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say),
+//! cargo only warns, or says nothing, and stock is built. Name something from this module, and that is a
+//! compile error instead; name it through the library that proves, if that hands its halo2 on, since there
+//! may be two copies:
 //!
 //! ```
 //! const _: () = halo2_proofs::spillproof::IS_HERE;
@@ -72,8 +74,8 @@ pub const IS_HERE: () = ();
 
 /// Is there a session, installed or by environment variables? Without one the drop-in is stock.
 ///
-/// `false` also if the variables ask for a session that can't be made; proving then fails with the reason, since a budget
-/// is never silently ignored.
+/// `false` also if the variables ask for a session that can't be made; proving then fails with the reason,
+/// since a budget is never silently ignored.
 pub fn active() -> bool {
     matches!(engine::session(), Ok(Some(_)))
 }
@@ -90,8 +92,9 @@ fn announce(session: &Arc<Session>) {
     });
 }
 
-/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
-/// a [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints no such payload.
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The
+/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before,
+/// since the standard hook prints no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,

@@ -1,4 +1,5 @@
-//! The scalars of the bases in a verifier's sum, n of them, as what they are made of: the challenges of openings, and a constant.
+//! The scalars of the bases in a verifier's sum, n of them, as what they are made of: the challenges of
+//! openings, and a constant.
 //!
 //! Stock holds them as a vector. An opening's challenges u_1, ..., u_k stand for the vector s with
 //!
@@ -6,8 +7,8 @@
 //! s_i = product over the bits b of i that are set of u_(k - b)
 //! ```
 //!
-//! (The halo2 Book, *Inner product argument*), so k challenges and a factor are enough until the sum is evaluated, which then streams. A vector of a
-//! caller's is kept as it is.
+//! (The halo2 Book, *Inner product argument*), so k challenges and a factor are enough until the sum is
+//! evaluated, which then streams. A vector of a caller's is kept as it is.
 //!
 //! Memory: the challenges; the vector too where a slice is asked for.
 

@@ -1,4 +1,5 @@
-//! Upstream's two public openings in a session: polynomials in memory are spilled, and opened by `spillproof-plonk`.
+//! Upstream's two public openings in a session: polynomials in memory are spilled, and opened by
+//! `spillproof-plonk`.
 
 use std::io;
 use std::sync::Arc;
@@ -17,10 +18,12 @@ use crate::poly::multiopen::ProverQuery;
 use crate::poly::{Coeff, Polynomial};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
-/// [`multiopen::create_proof`](crate::poly::multiopen::create_proof) in the current session; `false`, with nothing done, if that is for stock.
+/// [`multiopen::create_proof`](crate::poly::multiopen::create_proof) in the current session; `false`, with
+/// nothing done, if that is for stock.
 ///
 /// # Errors
-/// For two queries of one polynomial at one point; where the disk or the budget has no room; the transcript's.
+/// For two queries of one polynomial at one point; where the disk or the budget has no room; the
+/// transcript's.
 pub(crate) fn create_multiopen_proof<'a, C, E, R, T>(
     params: &Params<C>,
     rng: &mut R,
@@ -47,7 +50,8 @@ where
     opened.transpose().map(|done| done.is_some())
 }
 
-/// [`commitment::create_proof`](crate::poly::commitment::create_proof) in the current session; `false`, with nothing done, if that is for stock.
+/// [`commitment::create_proof`](crate::poly::commitment::create_proof) in the current session; `false`, with
+/// nothing done, if that is for stock.
 ///
 /// # Errors
 /// Where the disk or the budget has no room; the transcript's.

@@ -1,5 +1,5 @@
-//! `Params` in a session: made and read into columns, and written from them, through fixed buffers. The bytes are stock's. As containers they are
-//! opened in place, and checked.
+//! `Params` in a session: made and read into columns, and written from them, through fixed buffers. The bytes
+//! are stock's. As containers they are opened in place, and checked.
 
 use std::io;
 use std::path::Path;
@@ -139,7 +139,8 @@ impl<C: CurveAffine, P: Engine> Chunk<C, P> {
 /// Reads what `write` wrote, in the current session; `None`, with nothing read, if that is for stock.
 ///
 /// # Errors
-/// Those of the reader; encodings of no point; those of writing columns; a budget that has no room, with the smallest one that has.
+/// Those of the reader; encodings of no point; those of writing columns; a budget that has no room, with the
+/// smallest one that has.
 pub(crate) fn read<C: CurveAffine, R: io::Read>(reader: &mut R) -> io::Result<Option<Params<C>>> {
     let Some(session) = session_over::<C>()? else {
         return Ok(None);
@@ -250,12 +251,13 @@ pub(crate) fn write<C: CurveAffine, W: io::Write>(params: &Params<C>, writer: &m
     write(&[params.w, params.u])
 }
 
-/// Opens a container of parameters in the current session. Nothing is copied: points stay in the file, which has to be there as long as the
-/// parameters are used. Frames are checked against their digests when they are read; [`verify_params`] checks the points themselves.
+/// Opens a container of parameters in the current session. Nothing is copied: points stay in the file, which
+/// has to be there as long as the parameters are used. Frames are checked against their digests when they are
+/// read; [`verify_params`] checks the points themselves.
 ///
 /// # Errors
-/// The engine's, as [`spillproof::Error`](spillproof_engine::Error) within the error: without a session, for a file that is no container of such
-/// parameters over `C`, or damaged.
+/// The engine's, as [`spillproof::Error`](spillproof_engine::Error) within the error: without a session, for
+/// a file that is no container of such parameters over `C`, or damaged.
 pub fn open_params<C: CurveAffine>(path: impl AsRef<Path>) -> io::Result<Params<C>> {
     let (session, path) = (needed::<C>()?, path.as_ref());
     with_engine::<C, _>(Open {
@@ -265,7 +267,8 @@ pub fn open_params<C: CurveAffine>(path: impl AsRef<Path>) -> io::Result<Params<
     .unwrap_or_else(|| Err(unknown()))
 }
 
-/// Writes parameters as a container, from wherever their points are. The file appears under its name when it is whole.
+/// Writes parameters as a container, from wherever their points are. The file appears under its name when it
+/// is whole.
 ///
 /// # Errors
 /// As [`open_params`]; those of writing the file.
@@ -284,8 +287,9 @@ pub fn save_params<C: CurveAffine>(
     with_engine::<C, _>(save).unwrap_or_else(|| Err(unknown()))
 }
 
-/// Checks parameters, wherever their points are: that `g`, `w` and `u` are upstream's generators (each is hashed again), and that `g_lagrange` is
-/// the Lagrange form of `g`. Parameters of any source that pass are those that `Params::new` makes.
+/// Checks parameters, wherever their points are: that `g`, `w` and `u` are upstream's generators (each is
+/// hashed again), and that `g_lagrange` is the Lagrange form of `g`. Parameters of any source that pass are
+/// those that `Params::new` makes.
 ///
 /// # Errors
 /// As [`open_params`]; [`Error::Format`](spillproof_engine::Error::Format) within the error for other points.

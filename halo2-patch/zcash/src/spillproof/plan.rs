@@ -18,8 +18,9 @@ use super::circuit::{constraint_system, domain};
 use super::convert::{self, with_engine, Engine};
 use crate::plonk::ConstraintSystem;
 
-/// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its threads, where only the
-/// parameters are there yet. `cs` is what a circuit's `configure` makes. Rates are measured first, for about a second.
+/// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its
+/// threads, where only the parameters are there yet. `cs` is what a circuit's `configure` makes. Rates are
+/// measured first, for about a second.
 ///
 /// ```
 /// use halo2_proofs::pasta::{EqAffine, Fp};
@@ -41,8 +42,8 @@ use crate::plonk::ConstraintSystem;
 /// ```
 ///
 /// # Errors
-/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
-/// disk can't be measured.
+/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the
+/// session's own, where its disk can't be measured.
 pub fn plan<C: CurveAffine>(session: &Session, cs: &ConstraintSystem<C::Scalar>, k: u32) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
     Shape::<C>::new(cs, k, 1).plan(session.budget().limit_bytes(), session.threads(), &rates)
@@ -57,16 +58,19 @@ pub struct Shape<C: CurveAffine> {
 }
 
 impl<C: CurveAffine> Shape<C> {
-    /// Selectors that stand in `cs` become a column each; in keys they may share columns, and a proof then takes less.
+    /// Selectors that stand in `cs` become a column each; in keys they may share columns, and a proof then
+    /// takes less.
     pub fn new(cs: &ConstraintSystem<C::Scalar>, k: u32, circuits: usize) -> Self {
         let cs = cs.clone();
         Self { cs, k, circuits }
     }
 
-    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are
+    /// there yet.
     ///
     /// # Errors
-    /// As [`plan`]; [`Invalid::ProofSystem`](spillproof_engine::error::Invalid::ProofSystem) for a curve that is neither Pallas nor Vesta.
+    /// As [`plan`]; [`Invalid::ProofSystem`](spillproof_engine::error::Invalid::ProofSystem) for a curve that
+    /// is neither Pallas nor Vesta.
     pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
         let planned = with_engine::<C, _>(Planned {
             shape: self,

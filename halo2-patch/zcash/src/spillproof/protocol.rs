@@ -154,7 +154,8 @@ pub(crate) fn commit<P: Engine>(
     Ok(P::commit(params, basis, &scalars, &blinds)?)
 }
 
-/// As in stock, a lookup of what the table lacks is a failure of the constraint system. Other errors of the engine say what they are.
+/// As in stock, a lookup of what the table lacks is a failure of the constraint system. Other errors of the
+/// engine say what they are.
 impl From<spillproof_plonk::Error> for plonk::Error {
     fn from(error: spillproof_plonk::Error) -> Self {
         match error {

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use super::session_variables::{active, DIR_VARIABLE, MEMORY_VARIABLE};
 
-/// Runs the test binary, but for the test that asks for it, with a session by environment variables, and sees to it that `tests` pass.
+/// Runs the test binary, but for the test that asks for it, with a session by environment variables, and sees
+/// to it that `tests` pass.
 pub fn in_a_session(asking: &str, tests: &[&str]) {
     assert!(!active());
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Errors are stock's, keys go where they can, and a budget that is too small is refused with the one that works.
+//! Errors are stock's, keys go where they can, and a budget that is too small is refused with the one that
+//! works.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The drop-in against the unmodified crate, in one process, with the same circuits over both and the same generator: parameters, verifying keys and
-//! proofs are equal byte for byte, with a session and without.
+//! The drop-in against the unmodified crate, in one process, with the same circuits over both and the same
+//! generator: parameters, verifying keys and proofs are equal byte for byte, with a session and without.
 
 // The circuits and the prover are compiled twice, over each crate: that is the point.
 #![allow(clippy::duplicate_mod, clippy::unwrap_used)]
@@ -81,7 +81,8 @@ fn of(memory_bytes: u64) -> SessionBuilder {
     Session::builder().memory(ByteSize::Bytes(memory_bytes))
 }
 
-/// Rows that a circuit of the current shape may assign, of `2^k`; fewer than there are, so that some stay empty.
+/// Rows that a circuit of the current shape may assign, of `2^k`; fewer than there are, so that some stay
+/// empty.
 fn rows(k: u32) -> usize {
     (1 << k) - 20
 }
@@ -163,7 +164,8 @@ fn three_circuits_over_pallas() {
     is_identical::<EpAffine>(5, 6, 3);
 }
 
-/// Times of the drop-in and of stock in one process, and the session's peak. `K` is log2 of the rows, `BUDGET_MIB` the session's.
+/// Times of the drop-in and of stock in one process, and the session's peak. `K` is log2 of the rows,
+/// `BUDGET_MIB` the session's.
 #[test]
 #[ignore = "minutes: a measurement"]
 fn full_size() {

@@ -12,8 +12,8 @@ use crate::{in_session, of, turn, Draws};
 use ours::arithmetic::{CurveAffine, CurveExt as _};
 use ours::pasta::{EpAffine, EqAffine};
 
-/// Everything that is public about commitments, made by one of the crates and written as bytes: parameters, commitments, an opening of one
-/// polynomial, a multi-opening.
+/// Everything that is public about commitments, made by one of the crates and written as bytes: parameters,
+/// commitments, an opening of one polynomial, a multi-opening.
 macro_rules! made {
     ($halo2:ident, $C:ty, $k:expr, $seed:expr, $params:expr) => {{
         use $halo2::poly::commitment::{self, Blind, Params};
@@ -23,13 +23,18 @@ macro_rules! made {
         let params: Params<$C> = $params;
         let mut bytes = Vec::new();
         params.write(&mut bytes).unwrap();
-        params.get_g().iter().for_each(|point| bytes.extend_from_slice(point.to_bytes().as_ref()));
+        params
+            .get_g()
+            .iter()
+            .for_each(|point| bytes.extend_from_slice(point.to_bytes().as_ref()));
         let domain = EvaluationDomain::<<$C as CurveAffine>::ScalarExt>::new(1, $k);
         let mut rng = Draws::new($seed);
         let mut polynomials = Vec::new();
         for _ in 0..3 {
             let mut values = domain.empty_lagrange();
-            values.iter_mut().for_each(|value| *value = <$C as CurveAffine>::ScalarExt::random(&mut rng));
+            values
+                .iter_mut()
+                .for_each(|value| *value = <$C as CurveAffine>::ScalarExt::random(&mut rng));
             let blind = Blind(<$C as CurveAffine>::ScalarExt::random(&mut rng));
             let commitment = params.commit_lagrange(&values, blind).to_affine_vartime();
             let polynomial = domain.lagrange_to_coeff(values);
@@ -40,10 +45,19 @@ macro_rules! made {
         let point = <$C as CurveAffine>::ScalarExt::random(&mut rng);
         let (polynomial, blind, commitment) = &polynomials[0];
         let mut transcript = Blake2bWrite::<_, $C, Challenge255<$C>>::init(Vec::new());
-        commitment::create_proof(&params, Draws::new($seed + 1), &mut transcript, polynomial, *blind, point).unwrap();
+        commitment::create_proof(
+            &params,
+            Draws::new($seed + 1),
+            &mut transcript,
+            polynomial,
+            *blind,
+            point,
+        )
+        .unwrap();
         let proof = transcript.finalize();
         bytes.extend_from_slice(&proof);
-        // As a verifier takes it: by the challenges, and by the folded basis, which is a point of the proof for another verifier.
+        // As a verifier takes it: by the challenges, and by the folded basis, which is a point of the proof
+        // for another verifier.
         let value = $halo2::arithmetic::eval_polynomial(polynomial, point);
         for (value, holds) in [(value, true), (value.double(), false)] {
             let mut transcript = Blake2bRead::<_, $C, Challenge255<$C>>::init(&proof[..]);
@@ -158,7 +172,8 @@ fn damaged_parameters_are_refused_with_the_place() {
     );
 }
 
-/// Parameters are saved, opened in place and checked; other points than `Params::new`'s are found, wherever they stand.
+/// Parameters are saved, opened in place and checked; other points than `Params::new`'s are found, wherever
+/// they stand.
 #[test]
 fn containers() {
     use ours::poly::commitment::Params;

@@ -1,4 +1,5 @@
-//! Shapes of random circuits, for both crates: `configure` is told nothing, so the shape that a test sets stands in a static.
+//! Shapes of random circuits, for both crates: `configure` is told nothing, so the shape that a test sets
+//! stands in a static.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

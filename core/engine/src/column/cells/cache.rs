@@ -6,8 +6,9 @@
 //!               +------- read while the caller waits, checked, copied to a slot -+
 //! ```
 //!
-//! The clock is Corbato's (1968): a block that was used since the hand passed it stays once more. The block of each array that was written
-//! last always stays. A transfer that failed is final: after it, no block leaves memory or comes back.
+//! The clock is Corbato's (1968): a block that was used since the hand passed it stays once more. The block
+//! of each array that was written last always stays. A transfer that failed is final: after it, no block
+//! leaves memory or comes back.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -391,7 +392,8 @@ impl<M: Memory> Cache<M> {
 
     /// A slot without a block.
     fn vacate(&mut self) -> Result<usize> {
-        // A round that forgets which blocks were used, and one that finds one: of two slots for each array, one is not the current one.
+        // A round that forgets which blocks were used, and one that finds one: of two slots for each array,
+        // one is not the current one.
         for _ in 0..2 * self.slots.len() + 1 {
             let slot = self.hand;
             self.hand = (slot + 1) % self.slots.len();

@@ -32,8 +32,8 @@ impl Elements {
         self.in_file.start * self.bytes as u64
     }
 
-    /// Where the elements of neighbouring frames are in the file, and in the buffer from `buffer_offset` on, if there are any. `offset`
-    /// is that of the array.
+    /// Where the elements of neighbouring frames are in the file, and in the buffer from `buffer_offset` on,
+    /// if there are any. `offset` is that of the array.
     pub fn segment(
         &self,
         frames: Range<u64>,

@@ -1,5 +1,5 @@
-//! Frames that were written to memory: behind them, a bit for each says that it was. They can be moved to a scratch file later, by a task
-//! that needs the memory.
+//! Frames that were written to memory: behind them, a bit for each says that it was. They can be moved to a
+//! scratch file later, by a task that needs the memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -61,8 +61,8 @@ impl Drop for Slice {
 }
 
 impl Frames {
-    /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`]. `tags` is for a file that they are
-    /// moved to.
+    /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`]. `tags` is
+    /// for a file that they are moved to.
     pub fn in_memory(
         workspace: &Workspace,
         mut buffer: Buffer,
@@ -85,7 +85,8 @@ impl Frames {
         matches!(&self.backing, Backing::Memory(memory) if matches!(&*memory.read(), Place::Buffer(_)))
     }
 
-    /// A slice of frames that are in memory, of which those from `first` on, `frames` of them, were all written; `None` if they are elsewhere.
+    /// A slice of frames that are in memory, of which those from `first` on, `frames` of them, were all
+    /// written; `None` if they are elsewhere.
     pub fn slice(self: &Arc<Self>, first: u64, frames: u64) -> Result<Option<Slice>> {
         if let Backing::Memory(memory) = &self.backing
             && let Place::Buffer(buffer) = &*memory.read()
@@ -101,8 +102,9 @@ impl Frames {
         Ok(None)
     }
 
-    /// Moves frames from memory to a scratch file, and gives their memory back. Frames of which a slice is lent, or that a thread reads at
-    /// this moment, stay in memory, as do those of which one was not written. No thread may write frames.
+    /// Moves frames from memory to a scratch file, and gives their memory back. Frames of which a slice is
+    /// lent, or that a thread reads at this moment, stay in memory, as do those of which one was not written.
+    /// No thread may write frames.
     ///
     /// # Errors
     /// Those of the file, and [`crate::Error::OverBudget`] for a buffer: the frames stay in memory.
@@ -129,7 +131,8 @@ impl Frames {
             buffer = self.read(buffer, vec![run]).wait()?;
             buffer = moved.write(buffer, vec![run], false).wait()?;
         }
-        // Without waiting: std's lock lets no reader in while a writer waits, and a reader on top of another on one stack never ends then.
+        // Without waiting: std's lock lets no reader in while a writer waits, and a reader on top of another
+        // on one stack never ends then.
         if let Ok(mut place) = memory.place.try_write()
             && memory.slices.load(Ordering::Acquire) == 0
         {
@@ -138,7 +141,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Refuses `frames` frames of a buffer of all frames and their bits, from `first` on, if one of them was not written.
+    /// Refuses `frames` frames of a buffer of all frames and their bits, from `first` on, if one of them was
+    /// not written.
     pub(super) fn check_marks(&self, memory: &[u8], first: u64, frames: u64) -> Result<()> {
         let marks = &memory[self.frames as usize * self.frame_bytes..];
         let is_written = |frame: u64| marks[frame as usize / 8] >> (frame % 8) & 1 == 1;

@@ -1,6 +1,7 @@
 //! What is made of several columns, element by element.
 //!
-//! Memory: a tile of each column, its reader and a writer, in half of what the budget has left, of a mebibyte each at most.
+//! Memory: a tile of each column, its reader and a writer, in half of what the budget has left, of a mebibyte
+//! each at most.
 
 use std::ops::DerefMut;
 
@@ -13,7 +14,8 @@ use crate::dry::Work;
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 
-/// Makes one of the elements at each place of several slices of one length: what becomes of them is left in the first.
+/// Makes one of the elements at each place of several slices of one length: what becomes of them is left in
+/// the first.
 pub type Combine<E> = dyn Fn(&mut [E], &[&[E]]) + Sync;
 
 /// Elements that one thread combines at a time.

@@ -1,4 +1,5 @@
-//! The two passes of a transform that is larger than its tile, and the three of two transforms, one after the other: see [`super`].
+//! The two passes of a transform that is larger than its tile, and the three of two transforms, one after the
+//! other: see [`super`].
 
 use super::combine::{Combine, combine_tiles};
 use super::panels::{PanelShape, Panels};
@@ -158,8 +159,8 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         Ok(between)
     }
 
-    /// The second pass of this transform and the first of `next`, which takes what this one gives. A tile of rows is a tile of both, since `next` has
-    /// the lengths of this one in the reverse order.
+    /// The second pass of this transform and the first of `next`, which takes what this one gives. A tile of
+    /// rows is a tile of both, since `next` has the lengths of this one in the reverse order.
     pub(super) fn middle_pass(
         &self,
         next: &Self,
@@ -187,7 +188,8 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         )
     }
 
-    /// What a first pass writes: `read` fills a slice of a panel, and does nothing after the last panel; `transform` gets the whole panel.
+    /// What a first pass writes: `read` fills a slice of a panel, and does nothing after the last panel;
+    /// `transform` gets the whole panel.
     fn to_blocks(
         &self,
         workspace: &Workspace,
@@ -218,7 +220,8 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         between.finish()
     }
 
-    /// The dry run of [`Self::to_blocks`], beside readers of so many bytes, with transforms of so many layers.
+    /// The dry run of [`Self::to_blocks`], beside readers of so many bytes, with transforms of so many
+    /// layers.
     fn rehearse_to_blocks(
         &self,
         workspace: &Workspace,
@@ -239,8 +242,9 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         between.finish()
     }
 
-    /// Writes blocks of a panel, transposed: block `group` of the panel has rows `group * columns2 ..` of it, and stands at
-    /// `(group * panels + panel) * block` of the column. `tile` begins with block `first_group`.
+    /// Writes blocks of a panel, transposed: block `group` of the panel has rows `group * columns2 ..` of it,
+    /// and stands at `(group * panels + panel) * block` of the column. `tile` begins with block
+    /// `first_group`.
     fn write_blocks(
         &self,
         between: &mut Draft<T::Element>,

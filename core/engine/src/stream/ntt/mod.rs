@@ -1,18 +1,20 @@
-//! Number-theoretic transforms of columns: of scalars; of points in [`super::group_ntt`], which goes the same way over the disk.
+//! Number-theoretic transforms of columns: of scalars; of points in [`super::group_ntt`], which goes the same
+//! way over the disk.
 //!
-//! A column that fits the tile is transformed in memory. A larger one takes Bailey's four steps (*FFTs in external or
-//! hierarchical memory*, 1990) in two passes over the disk, cut as [`NttPlan`] says:
+//! A column that fits the tile is transformed in memory. A larger one takes Bailey's four steps (*FFTs in
+//! external or hierarchical memory*, 1990) in two passes over the disk, cut as [`NttPlan`] says:
 //!
-//! 1. For each panel of `columns1` columns of the `n1 x n2` matrix: transform its columns, multiply element `(k1, j2)` by
-//!    `omega^(k1 * j2)`, and write it in blocks of `columns1 x columns2` elements, transposed, so that pass 2 reads what
-//!    it needs as one run.
-//! 2. For each group of `columns2` rows `k1`, now columns of an `n2 x columns2` tile: transform the columns, and write
-//!    output `k1 + n1 * k2` where it belongs.
+//! 1. For each panel of `columns1` columns of the `n1 x n2` matrix: transform its columns, multiply element
+//!    `(k1, j2)` by `omega^(k1 * j2)`, and write it in blocks of `columns1 x columns2` elements, transposed,
+//!    so that pass 2 reads what it needs as one run.
+//! 2. For each group of `columns2` rows `k1`, now columns of an `n2 x columns2` tile: transform the columns,
+//!    and write output `k1 + n1 * k2` where it belongs.
 //!
-//! A tile leaves in slices, and each slice of the next one comes as soon as its place is free: reads and writes go on
-//! together, behind the transforms and before them, and there is one tile of values. The larger it is, the longer are the runs
-//! on disk. Order is natural on both sides. Memory: one tile of values, half of one of raw bytes (`Slices`), a band of values
-//! and `BANDS_BEHIND` that are being written, each a 32nd of a tile.
+//! A tile leaves in slices, and each slice of the next one comes as soon as its place is free: reads and
+//! writes go on together, behind the transforms and before them, and there is one tile of values. The larger
+//! it is, the longer are the runs on disk. Order is natural on both sides. Memory: one tile of values, half
+//! of one of raw bytes (`Slices`), a band of values and `BANDS_BEHIND` that are being written, each a 32nd of
+//! a tile.
 
 mod combine;
 mod four_step;
@@ -105,8 +107,8 @@ impl<F: KernelField + NttElement<F> + Element> Tiles<F> for ScalarTiles {
 /// Transforms a column of scalars. The largest tile that the budget has room for is taken.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a root of another order or an input longer than `2^log_n`; [`Error::BudgetTooSmall`] with the
-/// smallest budget that works; [`Error::Io`], [`Error::Damaged`].
+/// [`Error::Invalid`] for a root of another order or an input longer than `2^log_n`;
+/// [`Error::BudgetTooSmall`] with the smallest budget that works; [`Error::Io`], [`Error::Damaged`].
 pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement) -> Result<Column<F>>
 where
     F: KernelField + NttElement<F> + Element,

@@ -62,8 +62,8 @@ impl<'a, E: Element> Panels<'a, E> {
         })
     }
 
-    /// Rows of a panel that are read at a time: a run shorter than the input's frame brings the whole frame along, and then a slice of
-    /// so many elements comes in several reads.
+    /// Rows of a panel that are read at a time: a run shorter than the input's frame brings the whole frame
+    /// along, and then a slice of so many elements comes in several reads.
     fn rows_per_read(slice: u64, width: u64, input: &Column<E>) -> u64 {
         (slice / width.max(input.frame_elements())).max(1)
     }

@@ -1,9 +1,10 @@
 //! How a transform larger than its tile is cut: the shape of the two passes, and the memory they take.
 //!
-//! `n = n1 * n2`, element `j = j1 * n2 + j2` (Bailey, *FFTs in external or hierarchical memory*, 1990). Pass 1 takes panels
-//! of `columns1` columns of the row-major `n1 x n2` matrix, pass 2 panels of `columns2` columns of the `n2 x n1` matrix of
-//! what pass 1 left; a panel is one tile, `n1 * columns1 = n2 * columns2 = tile` elements. The product of the two widths is
-//! `tile^2 / n` whatever the split, so the split only decides which pass gets the longer runs on disk.
+//! `n = n1 * n2`, element `j = j1 * n2 + j2` (Bailey, *FFTs in external or hierarchical memory*, 1990). Pass
+//! 1 takes panels of `columns1` columns of the row-major `n1 x n2` matrix, pass 2 panels of `columns2`
+//! columns of the `n2 x n1` matrix of what pass 1 left; a panel is one tile,
+//! `n1 * columns1 = n2 * columns2 = tile` elements. The product of the two widths is `tile^2 / n` whatever
+//! the split, so the split only decides which pass gets the longer runs on disk.
 
 use spillproof_format::header::FRAME_BYTES_MIN;
 
@@ -36,7 +37,8 @@ pub enum NttPlan {
     },
 }
 
-/// log2 of the elements of the smallest frame, which one run on disk has at least: they fill whole blocks of [`FRAME_BYTES_MIN`].
+/// log2 of the elements of the smallest frame, which one run on disk has at least: they fill whole blocks of
+/// [`FRAME_BYTES_MIN`].
 pub(super) fn log_run_min(element_bytes: u64) -> u32 {
     FRAME_BYTES_MIN
         .ilog2()
@@ -54,7 +56,8 @@ impl NttPlan {
     /// `frame_elements`.
     ///
     /// # Errors
-    /// [`Invalid::Tile`] if the tile is too small for two passes: it has to hold `sqrt(n)` frames of the smallest size.
+    /// [`Invalid::Tile`] if the tile is too small for two passes: it has to hold `sqrt(n)` frames of the
+    /// smallest size.
     pub fn new(log_n: u32, log_tile: u32, element_bytes: u64, frame_elements: u64) -> Result<Self> {
         if log_tile >= log_n {
             return Ok(Self::Whole);
@@ -170,7 +173,8 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Those of both passes, whose transforms have lengths of `2^log_lengths`: whole groups of rows in the first, whole bands in the second.
+    /// Those of both passes, whose transforms have lengths of `2^log_lengths`: whole groups of rows in the
+    /// first, whole bands in the second.
     pub(super) fn of(log_tiles: [u32; 2], log_lengths: [u32; 2], element_bytes: u64) -> [Self; 2] {
         let [log_n1, log_n2] = log_lengths;
         let log_width2 = log_tiles[1] - log_n2;

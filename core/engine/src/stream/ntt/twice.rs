@@ -1,10 +1,12 @@
-//! Columns that are transformed twice, one transform after the other, and combined element by element: as the values of three polynomials on a
-//! domain become those of one on a coset.
+//! Columns that are transformed twice, one transform after the other, and combined element by element: as the
+//! values of three polynomials on a domain become those of one on a coset.
 //!
-//! Over the disk these are three passes for each column, not four: the second pass of the first transform leaves whole rows, which are what the
-//! first pass of the second one takes, if that has the lengths n2 and n1. The last pass has a tile of each column in memory, and writes
-//! the combination only. In memory, all columns at once where the budget has room for them, else one after the other. Where the budget has no room for tiles of three passes, and on
-//! a device, the transforms are made one by one, and a pass combines the columns.
+//! Over the disk these are three passes for each column, not four: the second pass of the first transform
+//! leaves whole rows, which are what the first pass of the second one takes, if that has the lengths n2 and
+//! n1. The last pass has a tile of each column in memory, and writes the combination only. In memory, all
+//! columns at once where the budget has room for them, else one after the other. Where the budget has no room
+//! for tiles of three passes, and on a device, the transforms are made one by one, and a pass combines the
+//! columns.
 
 use super::combine::{Combine, combine_columns};
 use super::four_step::FourStep;
@@ -73,7 +75,8 @@ impl Way {
         if !fits(1, log_tile, first) {
             return None;
         }
-        // A block of the middle pass leaves by bands, and a run of the last pass is one of the smallest frames at least.
+        // A block of the middle pass leaves by bands, and a run of the last pass is one of the smallest
+        // frames at least.
         let log_widths = log_run_min(shape.element_bytes)..=log_band(log_tile, shape.element_bytes);
         (log_n1..=log_tile)
             .rev()
@@ -90,8 +93,8 @@ impl Way {
     }
 }
 
-/// Transforms columns, and what comes of each once more, and combines what comes of that: `combine` leaves in its first slice what is
-/// made of all.
+/// Transforms columns, and what comes of each once more, and combines what comes of that: `combine` leaves in
+/// its first slice what is made of all.
 ///
 /// # Errors
 /// As [`super::ntt`]; [`Invalid::Length`] for transforms of different lengths.

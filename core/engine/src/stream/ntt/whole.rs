@@ -8,7 +8,8 @@ use crate::column::{Column, Placement, Writer};
 use crate::stream::Transform;
 use spillproof_kernels::field::KernelField;
 
-/// Takes each of `inputs` through `transforms`, which have one length, one after the other, and writes what `combine` leaves in the first.
+/// Takes each of `inputs` through `transforms`, which have one length, one after the other, and writes what
+/// `combine` leaves in the first.
 pub(super) fn whole<F: KernelField, T: Tiles<F>>(
     tiles: &T,
     inputs: &[Column<T::Element>],

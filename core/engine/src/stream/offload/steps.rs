@@ -1,12 +1,14 @@
 //! A transform's ends in two steps, for an accelerator that has no room for the whole.
 //!
-//! Chunks of columns stand in the column between the steps as they come, so what the second step needs of each is one run. Input and
-//! output pass through a tile: it takes more columns, or rows, than a chunk has, so that their lines on disk are as long as memory
-//! allows, and of whole frames where they are written. (Bailey, *FFTs in external or hierarchical memory*, 1990; the processor's two
-//! passes in [`crate::stream::ntt`] are cut alike.)
+//! Chunks of columns stand in the column between the steps as they come, so what the second step needs of
+//! each is one run. Input and output pass through a tile: it takes more columns, or rows, than a chunk has,
+//! so that their lines on disk are as long as memory allows, and of whole frames where they are written.
+//! (Bailey, *FFTs in external or hierarchical memory*, 1990; the processor's two passes in
+//! [`crate::stream::ntt`] are cut alike.)
 //!
-//! Memory: the tile, of sqrt(n) lines of 4096 bytes at least, and a third of what the budget has left where that is more; bands of it,
-//! [`BANDS`] in all, two on their way; a run of `chunk^2 / n` elements, [`RUNS_AHEAD`] on their way; a [`Writer`].
+//! Memory: the tile, of sqrt(n) lines of 4096 bytes at least, and a third of what the budget has left where
+//! that is more; bands of it, [`BANDS`] in all, two on their way; a run of `chunk^2 / n` elements,
+//! [`RUNS_AHEAD`] on their way; a [`Writer`].
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -158,7 +160,8 @@ impl ColumnsOf<'_> {
         let mut tile = self.tile.borrow_mut();
         let width = tile.len() as u64 >> self.matrix.log_rows;
         self.held = first..first + width;
-        // As many rows at a time as a transfer has, whether lines are shorter than frames or frames than lines.
+        // As many rows at a time as a transfer has, whether lines are shorter than frames or frames than
+        // lines.
         let shared = self.column.frame_elements().min(1 << log_columns);
         let slice = (self.column.sequential_chunk() / width.max(shared)).max(1);
         let rows = len >> log_columns;

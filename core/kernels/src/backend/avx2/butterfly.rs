@@ -1,14 +1,16 @@
 //! Butterflies.
 //!
-//! Algorithm: that of `avx512/butterfly.rs` on limbs of 29 bits: a product with a known factor w takes its quotient by p from 2^261 w / p,
-//! with the upper columns of that product alone: 135 multiplications, where a product of two values takes 163 (`product`).
+//! Algorithm: that of `avx512/butterfly.rs` on limbs of 29 bits: a product with a known factor w takes its
+//! quotient by p from 2^261 w / p, with the upper columns of that product alone: 135 multiplications, where a
+//! product of two values takes 163 (`product`).
 //!
-//! Bounds, for a prime with 63 p < 2^261 (`Radix::roomy`). A *scaled* value lies below 11 p: of the quotient's columns, those below
-//! 2^232 are left out, eight terms below 2^261 and less than one more, and rounding counts for two. It is known modulo 2^261, in columns
-//! of at most 18 terms below 2^58. Less it, a value comes
-//! in limbs of which each has borrowed 40 2^58 from the next: once in two such differences, or a difference and a sum, which leave each
-//! limb between 4 2^58 and 60 2^58. [`Prime::cut`] ends that. *Lowered* values are below 2 p. Between
-//! layers values are carried and below 26 p: lowered and scaled, 13 p, or 14 p for the difference and 12 p; scaled and 12 p more.
+//! Bounds, for a prime with 63 p < 2^261 (`Radix::roomy`). A *scaled* value lies below 11 p: of the
+//! quotient's columns, those below 2^232 are left out, eight terms below 2^261 and less than one more, and
+//! rounding counts for two. It is known modulo 2^261, in columns of at most 18 terms below 2^58. Less it, a
+//! value comes in limbs of which each has borrowed 40 2^58 from the next: once in two such differences, or a
+//! difference and a sum, which leave each limb between 4 2^58 and 60 2^58. [`Prime::cut`] ends that.
+//! *Lowered* values are below 2 p. Between layers values are carried and below 26 p: lowered and scaled, 13
+//! p, or 14 p for the difference and 12 p; scaled and 12 p more.
 //!
 //! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most.
 
@@ -54,7 +56,8 @@ fn paired(limbs: &[u64; LIMBS], to: &mut [u64]) {
     }
 }
 
-/// Multiples of 4 p at [i][j] as in `Radix::fours`, where each limb has borrowed [`BORROWED`]; that of the top limb is a multiple of 2^261.
+/// Multiples of 4 p at [i][j] as in `Radix::fours`, where each limb has borrowed [`BORROWED`]; that of the
+/// top limb is a multiple of 2^261.
 const fn borrowed(fours: &[[u64; 8]; LIMBS]) -> [[u64; 8]; LIMBS] {
     let mut borrowed = *fours;
     let mut i = 0;
@@ -204,7 +207,8 @@ impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4
 
     #[inline(always)]
     fn sum_lowered(self, a: &Limbs<LIMBS>, b: &Limbs<LIMBS>) -> Limbs<LIMBS> {
-        // Not carried, the top limb is too small if anything, and so is the quotient: by less than the bound has to spare.
+        // Not carried, the top limb is too small if anything, and so is the quotient: by less than the bound
+        // has to spare.
         self.cut(self.lowered_loose(&self.sum(a, b)))
     }
 

@@ -1,8 +1,9 @@
 //! The instructions themselves: all unsafe code of this backend but the assembly of `product`.
 //!
-//! An [`Avx2`] is the proof that the processor has AVX2: only [`Avx2::detect`] makes one, and every instruction is a method of it.
-//! [`Avx2::run`] is the one place where the compiler is told that the instructions may be used: everything below it is
-//! `inline(always)`, so that it is compiled there, or is another [`Avx2::run`]. Memory: none.
+//! An [`Avx2`] is the proof that the processor has AVX2: only [`Avx2::detect`] makes one, and every
+//! instruction is a method of it. [`Avx2::run`] is the one place where the compiler is told that the
+//! instructions may be used: everything below it is `inline(always)`, so that it is compiled there, or is
+//! another [`Avx2::run`]. Memory: none.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -22,14 +23,15 @@ impl Avx2 {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
-    /// Runs a part of a loop, or all of it, compiled for the instructions: as a function of its own, unless it is so short that the compiler
-    /// puts it into another such function. (rustc drops `inline(never)` from functions with target features.)
+    /// Runs a part of a loop, or all of it, compiled for the instructions: as a function of its own, unless
+    /// it is so short that the compiler puts it into another such function. (rustc drops `inline(never)` from
+    /// functions with target features.)
     pub fn run<T: LoopPart>(self, part: T) -> T::Output {
         #[inline(never)]
         #[target_feature(enable = "avx2")]
         fn with_features<T: LoopPart>(part: T) -> T::Output {
-            // A vector on the stack aligns it. Without one the compiler finds out that vectors have to be moved there when it is too late for
-            // that, and half of them straddle cache lines.
+            // A vector on the stack aligns it. Without one the compiler finds out that vectors have to be
+            // moved there when it is too late for that, and half of them straddle cache lines.
             let anchor = MaybeUninit::<__m256i>::uninit();
             black_box(&anchor);
             part.run()

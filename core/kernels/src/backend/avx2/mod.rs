@@ -1,29 +1,35 @@
-//! Montgomery arithmetic in four lanes of AVX2: a [`Limbs`] holds four elements as vectors of limbs of B bits, 29 or 28, so that the
-//! product of two limbs takes one multiplication of 32 by 32 bits (VPMULUDQ).
+//! Montgomery arithmetic in four lanes of AVX2: a [`Limbs`] holds four elements as vectors of limbs of B
+//! bits, 29 or 28, so that the product of two limbs takes one multiplication of 32 by 32 bits (VPMULUDQ).
 //!
-//! Algorithm: sums of the products of limbs and those of the reduction (R = 2^(B L)), in columns of weight 2^(B i): row after row in
-//! assembly (`product`), column after column where columns are kept. Each but the last of L rounds adds
-//! m (k p + 1) / 2^B for the lowest B bits m of a column, where k = -1/p modulo 2^B: that saves the multiplication by k that each
-//! round of the textbook starts with. The carry of a finished column goes to the next. Primes of 4 words have 9
-//! limbs of 29 bits, and of 6 words 14 of 28 bits, in which the top limb of a prime of 381 bits has enough for a quotient.
+//! Algorithm: sums of the products of limbs and those of the reduction (R = 2^(B L)), in columns of weight
+//! 2^(B i): row after row in assembly (`product`), column after column where columns are kept. Each but the
+//! last of L rounds adds m (k p + 1) / 2^B for the lowest B bits m of a column, where k = -1/p modulo 2^B:
+//! that saves the multiplication by k that each round of the textbook starts with. The carry of a finished
+//! column goes to the next. Primes of 4 words have 9 limbs of 29 bits, and of 6 words 14 of 28 bits, in which
+//! the top limb of a prime of 381 bits has enough for a quotient.
 //!
-//! Bounds, for primes below 2^255 (or 2^381), so p <= R / 64. A value is *carried* if all its limbs are below 2^B, and the whole is below R.
-//! A *loose* one has limbs from 0 to 2^40, but for the top one, which may be negative: there is no right shift of signed 64-bit words, so
-//! multiples of p that are added to differences come in limbs of which each has borrowed 2^34 from the next ([`borrowed`]).
-//! - A column has at most 2 L products of operands, of two products that are reduced together, L - 1 of the rounds, the last round's, and a
-//!   carry: 3 L 2^(2 B) and 2^36. That is below 2^62.8 (or 2^61.5), and no addend is negative.
-//! - For carried a and b with a b <= 32 p^2, the product is a b / R modulo p, below a b / R + 2p <= 3p: the first rounds add less than
-//!   (1 + 2^-B + ..) p, the last less than p.
+//! Bounds, for primes below 2^255 (or 2^381), so p <= R / 64. A value is *carried* if all its limbs are below
+//! 2^B, and the whole is below R. A *loose* one has limbs from 0 to 2^40, but for the top one, which may be
+//! negative: there is no right shift of signed 64-bit words, so multiples of p that are added to differences
+//! come in limbs of which each has borrowed 2^34 from the next ([`borrowed`]).
+//! - A column has at most 2 L products of operands, of two products that are reduced together, L - 1 of the
+//!   rounds, the last round's, and a carry: 3 L 2^(2 B) and 2^36. That is below 2^62.8 (or 2^61.5), and no
+//!   addend is negative.
+//! - For carried a and b with a b <= 32 p^2, the product is a b / R modulo p, below a b / R + 2p <= 3p: the
+//!   first rounds add less than (1 + 2^-B + ..) p, the last less than p.
 //! - In a square limbs are doubled before they are multiplied: below 2^(B + 1), and half as many of them.
-//! - [`Columns`] of sums are carried once for each product: 64 products are below 2^41. Columns of differences may be negative, and
-//!   reduction starts by borrowing 2^50.
-//! - [`Prime::canonical`] takes values below 63 p, carried, or loose and not below p. Loose lower limbs count for less than 2^12 / 2^13 / 64
-//!   of a p, so that the rounded quotient leaves a remainder within 0.6 p of 0.
+//! - [`Columns`] of sums are carried once for each product: 64 products are below 2^41. Columns of
+//!   differences may be negative, and reduction starts by borrowing 2^50.
+//! - [`Prime::canonical`] takes values below 63 p, carried, or loose and not below p. Loose lower limbs count
+//!   for less than 2^12 / 2^13 / 64 of a p, so that the rounded quotient leaves a remainder within 0.6 p
+//!   of 0.
 //!
-//! Native limbs (N of 64 bits, R = 2^(64 N)) are moved in and out by transposing and shifting. Values that wait in memory have two limbs to a
-//! word ([`Pairs`]). Primes out of range have no lanes here: their kernels run one element at a time.
+//! Native limbs (N of 64 bits, R = 2^(64 N)) are moved in and out by transposing and shifting. Values that
+//! wait in memory have two limbs to a word ([`Pairs`]). Primes out of range have no lanes here: their kernels
+//! run one element at a time.
 //!
-//! What it pays beside the same kernels on words: `docs/performance.md`. Inverses are left to words: 1.1. Memory: none.
+//! What it pays beside the same kernels on words: `docs/performance.md`. Inverses are left to words: 1.1.
+//! Memory: none.
 // Limbs are walked by index in several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
@@ -75,7 +81,8 @@ pub struct Columns<const L: usize>([[__m256i; L]; 2]);
 #[derive(Clone, Copy)]
 pub struct Native<const N: usize>([__m256i; N]);
 
-/// Four elements in native limbs: limbs 0 to 3 of each; if there are six, limbs 4 and 5 of elements 0 and 2, and of 1 and 3.
+/// Four elements in native limbs: limbs 0 to 3 of each; if there are six, limbs 4 and 5 of elements 0 and 2,
+/// and of 1 and 3.
 #[derive(Clone, Copy)]
 pub struct Transposed([__m256i; 6]);
 
@@ -110,7 +117,8 @@ const MASKS: [[u64; WIDTH]; 1 << WIDTH] = {
     masks
 };
 
-/// Limb i of j times a number at [i][j], for each multiple j, where each limb has borrowed 2^`bits` from the next.
+/// Limb i of j times a number at [i][j], for each multiple j, where each limb has borrowed 2^`bits` from the
+/// next.
 const fn borrowed<const B: usize, const L: usize>(multiples: &[[u64; 8]; L], bits: usize) -> [[u64; 8]; L] {
     let mut borrowed = *multiples;
     let mut i = 0;
@@ -193,7 +201,8 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
         ]
     }
 
-    /// The upper columns of kept ones after L rounds of reduction, which took the lower ones to zero: loose, with the carry from below.
+    /// The upper columns of kept ones after L rounds of reduction, which took the lower ones to zero: loose,
+    /// with the carry from below.
     #[inline(always)]
     fn reduced_loose(self, columns: &Columns<L>) -> Limbs<L> {
         let avx2 = self.avx2;

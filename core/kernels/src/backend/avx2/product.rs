@@ -1,11 +1,12 @@
-//! Products in assembly. Each goes through one operand limb by limb: a row multiplies all limbs of the other one by it.
+//! Products in assembly. Each goes through one operand limb by limb: a row multiplies all limbs of the other
+//! one by it.
 //!
-//! Why not by the compiler: sums of products by columns have more operands than there are registers, so that it moves a vector for each
-//! multiplication. Here sums stay in registers, operands are read where they are multiplied, and a Montgomery product is a loop of 42
-//! instructions.
+//! Why not by the compiler: sums of products by columns have more operands than there are registers, so that
+//! it moves a vector for each multiplication. Here sums stay in registers, operands are read where they are
+//! multiplied, and a Montgomery product is a loop of 42 instructions.
 //!
-//! Conventions of the texts: sums are in registers 0 to 13, 14 holds the factor of a row, 15 a term. Operands and constants are in memory, 32
-//! bytes a limb.
+//! Conventions of the texts: sums are in registers 0 to 13, 14 holds the factor of a row, 15 a term. Operands
+//! and constants are in memory, 32 bytes a limb.
 //! Memory: none.
 #![allow(unsafe_code)]
 
@@ -93,7 +94,8 @@ macro_rules! upper {
     };
 }
 
-/// Carries each sum to the next one, the lower bits of which go to a limb of `to`: a sum, the next one, and the limb each.
+/// Carries each sum to the next one, the lower bits of which go to a limb of `to`: a sum, the next one, and
+/// the limb each.
 macro_rules! carry {
     ($to:literal: ($($sum:literal $next:literal $limb:literal)*)) => {
         concat!($(
@@ -149,8 +151,8 @@ macro_rules! twice {
     };
 }
 
-/// A round of reduction, which adds multiples of limbs of `round` to the sums, and moves all of them down by one: a sum and the next one each,
-/// and the last.
+/// A round of reduction, which adds multiples of limbs of `round` to the sums, and moves all of them down by
+/// one: a sum and the next one each, and the last.
 macro_rules! reduce {
     (($($sum:literal $next:literal)*) $last:literal) => {
         concat!(
@@ -186,14 +188,16 @@ macro_rules! zero {
     };
 }
 
-/// A sum of Montgomery products of carried values, which is reduced once: carried, below the sum of `a b / R` and 2p.
+/// A sum of Montgomery products of carried values, which is reduced once: carried, below the sum of `a b / R`
+/// and 2p.
 pub(super) struct SumOfProducts<'a, const K: usize, const L: usize, const B: usize> {
     pub(super) a: [&'a Limbs<L>; K],
     pub(super) b: [&'a Limbs<L>; K],
     pub(super) constants: &'a Constants<L>,
 }
 
-/// Its text: the names of factors that rows multiply and of those they come from, lists of limbs for each step, and further operands.
+/// Its text: the names of factors that rows multiply and of those they come from, lists of limbs for each
+/// step, and further operands.
 macro_rules! sum_of_products {
     (
         $self:ident, $result:ident, $(($a:literal $b:literal))*, $row:tt, $neighbours:tt, $carries:tt, $last:literal $to_last:literal,
@@ -252,8 +256,9 @@ impl<const K: usize, const L: usize, const B: usize> LoopPart for SumOfProducts<
     fn run(self) -> Limbs<L> {
         const { assert!((K == 1 || K == 2) && (L == 9 || L == 14)) };
         let mut result = MaybeUninit::<Limbs<L>>::uninit();
-        // SAFETY: the texts read all limbs of the operands and of the constants, which are vectors or as many words, aligned as such; they write
-        // all limbs of the result, and no other memory. They need AVX2, and an [`super::Avx2`] runs them.
+        // SAFETY: the texts read all limbs of the operands and of the constants, which are vectors or as many
+        // words, aligned as such; they write all limbs of the result, and no other memory. They need AVX2,
+        // and an [`super::Avx2`] runs them.
         unsafe {
             if K == 1 {
                 of_limbs!(self, result, (("a" "b")), ());
@@ -275,7 +280,8 @@ macro_rules! reduce_nine {
     };
 }
 
-/// A Montgomery square, as a sum of products. Of nine limbs, a row begins at its own limb, and counts later ones twice.
+/// A Montgomery square, as a sum of products. Of nine limbs, a row begins at its own limb, and counts later
+/// ones twice.
 pub(super) struct Square<'a, const L: usize, const B: usize> {
     pub(super) a: &'a Limbs<L>,
     pub(super) constants: &'a Constants<L>,
@@ -354,7 +360,8 @@ impl<const L: usize, const B: usize> LoopPart for Square<'_, L, B> {
     }
 }
 
-/// `a * w` modulo p and modulo 2^261, loose, for carried `a`: see the bounds of `butterfly.rs`. For nine limbs of 29 bits.
+/// `a * w` modulo p and modulo 2^261, loose, for carried `a`: see the bounds of `butterfly.rs`. For nine
+/// limbs of 29 bits.
 pub(super) struct ScaledProduct<'a> {
     pub(super) a: &'a Limbs<9>,
     pub(super) factor: &'a Factor,
@@ -371,7 +378,8 @@ impl LoopPart for ScaledProduct<'_> {
         // SAFETY: as for sums of products; of the factor, the text reads ten words.
         unsafe {
             text!(
-                // The quotient: columns 8 to 16 of the product with the estimate, without the lowest. It waits where the result will be.
+                // The quotient: columns 8 to 16 of the product with the estimate, without the lowest. It
+                // waits where the result will be.
                 broadcast!("factor" 5),
                 begin!("a": (0 8)),
                 upper!(),

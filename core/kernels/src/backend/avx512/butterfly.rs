@@ -1,17 +1,17 @@
 //! Butterflies.
 //!
-//! Algorithm: a product with a known factor w takes its quotient by p from 2^260 w / p, which is known too (Shoup's trick; Harvey,
-//! *Faster arithmetic for number-theoretic transforms*, 2014, section 2), with the upper columns of that product alone: 75
-//! multiply-adds, where a product of two values takes 101. Butterflies of two layers at once, so that values are loaded, carried and
-//! stored half as often.
+//! Algorithm: a product with a known factor w takes its quotient by p from 2^260 w / p, which is known too
+//! (Shoup's trick; Harvey, *Faster arithmetic for number-theoretic transforms*, 2014, section 2), with the
+//! upper columns of that product alone: 75 multiply-adds, where a product of two values takes 101.
+//! Butterflies of two layers at once, so that values are loaded, carried and stored half as often.
 //!
-//! Bounds, for a prime with 63 p < 2^260 (`Radix::roomy`). A *scaled* value lies below 11 p: of the quotient's columns,
-//! those below 2^260 are left out, nine terms below 2^260 and less than one more, and rounding counts for one. It is known
-//! modulo 2^260, in columns that are loose; [`Prime::cut`] ends that. Between layers values are carried and below
-//! 29 p. *Lowered*, they are loose and below 5 p.
+//! Bounds, for a prime with 63 p < 2^260 (`Radix::roomy`). A *scaled* value lies below 11 p: of the
+//! quotient's columns, those below 2^260 are left out, nine terms below 2^260 and less than one more, and
+//! rounding counts for one. It is known modulo 2^260, in columns that are loose; [`Prime::cut`] ends that.
+//! Between layers values are carried and below 29 p. *Lowered*, they are loose and below 5 p.
 //!
-//! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most: fresh memory for every strip was half of a
-//! proof's page faults.
+//! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most: fresh memory
+//! for every strip was half of a proof's page faults.
 
 use std::cell::Cell;
 
@@ -148,7 +148,8 @@ impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4
 
     #[inline(always)]
     fn sum_lowered(self, a: &Packed52<LIMBS>, b: &Packed52<LIMBS>) -> Packed52<LIMBS> {
-        // Not carried, the top limb is too small if anything, and so is the quotient: by less than the bound has to spare.
+        // Not carried, the top limb is too small if anything, and so is the quotient: by less than the bound
+        // has to spare.
         self.carried(self.lowered(&self.sum(a, b)))
     }
 

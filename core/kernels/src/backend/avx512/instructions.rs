@@ -1,8 +1,9 @@
 //! The instructions themselves: all unsafe code of this backend.
 //!
-//! An [`Ifma`] is the proof that the processor has AVX-512 F, DQ and IFMA: only [`Ifma::detect`] makes one, and every instruction is a
-//! method of it. [`Ifma::run`] is the one place where the compiler is told that the instructions may be used: everything below it is
-//! `inline(always)`, so that it is compiled there, or is another [`Ifma::run`]. Memory: none.
+//! An [`Ifma`] is the proof that the processor has AVX-512 F, DQ and IFMA: only [`Ifma::detect`] makes one,
+//! and every instruction is a method of it. [`Ifma::run`] is the one place where the compiler is told that
+//! the instructions may be used: everything below it is `inline(always)`, so that it is compiled there, or is
+//! another [`Ifma::run`]. Memory: none.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

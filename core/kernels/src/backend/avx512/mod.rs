@@ -1,15 +1,19 @@
-//! Montgomery arithmetic in eight lanes of AVX-512 IFMA: a [`Packed52`] holds eight elements as vectors of 52-bit limbs.
+//! Montgomery arithmetic in eight lanes of AVX-512 IFMA: a [`Packed52`] holds eight elements as vectors of
+//! 52-bit limbs.
 //!
-//! Algorithm: the product of L by L limbs in columns, then L rounds of Montgomery reduction (R = 2^(52 L)), of which all but the last
-//! add m (k p + 1) / 2^52 for the lowest limb m as it is, where k = -1/p modulo 2^52: that saves the multiplication by k that each
-//! round of the textbook starts with (limbs shorter than the words, summed in columns: Gueron and Krasnov, *Software implementation of
-//! modular exponentiation, using advanced vector instructions architectures*, 2012). Primes of 4 words have 5 limbs and of 6 words 8.
+//! Algorithm: the product of L by L limbs in columns, then L rounds of Montgomery reduction (R = 2^(52 L)),
+//! of which all but the last add m (k p + 1) / 2^52 for the lowest limb m as it is, where k = -1/p modulo
+//! 2^52: that saves the multiplication by k that each round of the textbook starts with (limbs shorter than
+//! the words, summed in columns: Gueron and Krasnov, *Software implementation of modular exponentiation,
+//! using advanced vector instructions architectures*, 2012). Primes of 4 words have 5 limbs and of 6 words 8.
 //!
-//! Bounds. A value is *carried* if all limbs but the last are below 2^52 and the whole is below R: the form of operands and products. Otherwise limbs are signed words of at most 2^58 in size ("loose"). For carried a and b with a b <= 32 p^2, and
-//! p <= R / 32, the product is a b / R modulo p, below a b / R + 2p <= 3p: the first rounds add less than
-//! (1 + 2^-52 + ..) p, the last less than p. Columns hold at most 4 L terms below 2^52 and a carry: no overflow. They may be negative:
-//! carries are taken with their signs.
-//! [`Prime::canonical`] takes loose values from 0 to 7p whose top limb is not negative and gives the canonical ones.
+//! Bounds. A value is *carried* if all limbs but the last are below 2^52 and the whole is below R: the form
+//! of operands and products. Otherwise limbs are signed words of at most 2^58 in size ("loose"). For carried
+//! a and b with a b <= 32 p^2, and p <= R / 32, the product is a b / R modulo p, below a b / R + 2p <= 3p:
+//! the first rounds add less than (1 + 2^-52 + ..) p, the last less than p. Columns hold at most 4 L terms
+//! below 2^52 and a carry: no overflow. They may be negative: carries are taken with their signs.
+//! [`Prime::canonical`] takes loose values from 0 to 7p whose top limb is not negative and gives the
+//! canonical ones.
 //!
 //! Native limbs (N of 64 bits, R = 2^(64 N)) are moved in and out by transposing and shifting. Memory: none.
 // Limbs are walked by index in several arrays at once.
@@ -52,8 +56,8 @@ pub struct Columns<const L: usize>([[__m512i; L]; 2]);
 #[derive(Clone, Copy)]
 pub struct Native<const N: usize>([__m512i; N]);
 
-/// Eight elements in native limbs: limbs 0 to 3 of elements 0 and 2, 1 and 3, 4 and 6, 5 and 7; if there are six, limbs 4 and 5 of the
-/// elements with an even number, and with an odd one.
+/// Eight elements in native limbs: limbs 0 to 3 of elements 0 and 2, 1 and 3, 4 and 6, 5 and 7; if there are
+/// six, limbs 4 and 5 of the elements with an even number, and with an odd one.
 #[derive(Clone, Copy)]
 pub struct Transposed([__m512i; 6]);
 
@@ -429,8 +433,8 @@ where
         a
     }
 
-    /// The quotient is estimated from the top limb and rounded to the nearest. Loose lower limbs count for 2^6 of the top limb's 2^16 and
-    /// more, so that the remainder lies within 0.6 p of 0.
+    /// The quotient is estimated from the top limb and rounded to the nearest. Loose lower limbs count for
+    /// 2^6 of the top limb's 2^16 and more, so that the remainder lies within 0.6 p of 0.
     #[inline(always)]
     fn canonical(self, mut a: Packed52<L>) -> Packed52<L> {
         let ifma = self.ifma;

@@ -5,9 +5,9 @@ use crate::backend::{CHAINS_MAX, Lanes, LoopPart};
 use crate::curve::{Coordinates, Curve, Point};
 use crate::points::digits::Operand;
 
-/// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a function's loops take longer than
-/// in proportion to its length; with all steps in one function, this kernel took two fifths of what such passes over the crate
-/// `spillproof-plonk` took.
+/// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a
+/// function's loops take longer than in proportion to its length; with all steps in one function, this kernel
+/// took two fifths of what such passes over the crate `spillproof-plonk` took.
 pub(super) trait Step<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     /// Its result.
     type Output;
@@ -167,8 +167,8 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
     }
 }
 
-/// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a denominator is zero and
-/// does nothing. Both share a denominator.
+/// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a
+/// denominator is zero and does nothing. Both share a denominator.
 pub(super) struct AddAndSubtract<const CHECKED: bool>;
 
 impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>

@@ -1,10 +1,11 @@
-//! To a coset and back, up to the rows: the passes of a four-step transform that go over columns of the matrix.
+//! To a coset and back, up to the rows: the passes of a four-step transform that go over columns of the
+//! matrix.
 //!
-//! Shapes: n = n1 * n2, coefficient `j = j1 * n2 + j2` in row j1, column j2; value `k = k1 + n1 * k2`, which is the
-//! polynomial at `c * omega^k`, in row k1, column k2 (Bailey, *FFTs in external or hierarchical memory*, 1990). Between
-//! the passes a column holds, in row k1, what an n2-point transform of that row turns into values. The shift is shared:
-//! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
-//! [`super::plan`].
+//! Shapes: n = n1 * n2, coefficient `j = j1 * n2 + j2` in row j1, column j2; value `k = k1 + n1 * k2`, which
+//! is the polynomial at `c * omega^k`, in row k1, column k2 (Bailey, *FFTs in external or hierarchical
+//! memory*, 1990). Between the passes a column holds, in row k1, what an n2-point transform of that row turns
+//! into values. The shift is shared: `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2`
+//! goes with the twist. Memory: [`super::plan`].
 
 use super::lanes::{Leg, Way};
 use super::matrix::Matrix;
@@ -14,7 +15,8 @@ use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{NttElement, Twist};
 
 impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
-    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once.
+    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are
+    /// read once.
     pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
         let n2 = self.plan.row_len();
         let leg = |shift: &F| Leg {

@@ -10,8 +10,8 @@ pub enum Source<'a, F> {
     Coefficients(&'a Column<F>),
     /// X itself; computed, not read.
     Identity,
-    /// The Lagrange polynomial that is 1 at 1 and 0 at all other powers of omega; computed, not read. Its rotation by -i
-    /// is the one that is 1 at `omega^i`.
+    /// The Lagrange polynomial that is 1 at 1 and 0 at all other powers of omega; computed, not read. Its
+    /// rotation by -i is the one that is 1 at `omega^i`.
     FirstLagrange,
 }
 

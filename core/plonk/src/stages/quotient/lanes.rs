@@ -1,8 +1,8 @@
 //! Panels of columns on their way to the cosets and back, several at a time, each in a lane of its own.
 //!
-//! A lane reads a panel, transforms it for each leg, writes it in bands, and takes the next panel that no lane has begun, of this column
-//! or the next one. All columns and all that the lanes hold are there before the first lane starts: what is leased at most does not depend
-//! on which lane is ahead.
+//! A lane reads a panel, transforms it for each leg, writes it in bands, and takes the next panel that no
+//! lane has begun, of this column or the next one. All columns and all that the lanes hold are there before
+//! the first lane starts: what is leased at most does not depend on which lane is ahead.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

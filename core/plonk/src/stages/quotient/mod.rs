@@ -1,22 +1,25 @@
 //! The quotient polynomial: a numerator, evaluated on cosets, divided by the vanishing polynomial.
 //!
-//! The quotient h has degree below M n, M = 2^`log_cosets`, and is known by its values on the M cosets `c_t * <omega>`,
-//! `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset at a time, but for the first step,
-//! which is taken for as many at a time as the plan says:
+//! The quotient h has degree below M n, M = 2^`log_cosets`, and is known by its values on the M cosets
+//! `c_t * <omega>`, `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset
+//! at a time, but for the first step, which is taken for as many at a time as the plan says:
 //!
-//! 1. Each column of coefficients is read, and goes to the coset by a four-step transform, up to the n2-point transforms of
-//!    its rows (`coset`), into a scratch column whose rows are contiguous. Several panels are on their way at a time (`lanes`).
-//! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
-//!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
-//!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. Several stretches of rows are walked along at a time
-//!    (`walk`). No coset of any column is ever written whole in evaluated form. This step is offered to an accelerator, coset by coset (`offload`).
+//! 1. Each column of coefficients is read, and goes to the coset by a four-step transform, up to the n2-point
+//!    transforms of its rows (`coset`), into a scratch column whose rows are contiguous. Several panels are
+//!    on their way at a time (`lanes`).
+//! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by
+//!    r is r rows further), the program runs over them, vector by vector, and the quotient's rows are
+//!    transformed back and written. The numerator is divided by `c_t^n - 1`, a constant, on the way. Several
+//!    stretches of rows are walked along at a time (`walk`). No coset of any column is ever written whole in
+//!    evaluated form. This step is offered to an accelerator, coset by coset (`offload`).
 //! 3. Columns of the quotient's rows go back to coefficients: `g_t = h mod (X^n - c_t^n)`, of degree below n.
 //!
-//! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with w of order
-//! M, so `h_s = shift^(-s n) / M * sum of w^(-s t) g_t` over t: one streaming pass gives the pieces.
+//! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with
+//! w of order M, so `h_s = shift^(-s n) / M * sum of w^(-s t) g_t` over t: one streaming pass gives the
+//! pieces.
 //!
-//! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so tile heights
-//! and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
+//! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so
+//! tile heights and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
 
 mod coset;
 mod domain;
@@ -47,12 +50,12 @@ use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{NttElement, forget_buffers};
 use spillproof_kernels::poly::powers;
 
-/// The quotient of `numerator` (a program with one output, whose column i stands for `sources[i]`) by `X^n - 1`, in
-/// pieces of n coefficients, lowest first. The best cut that the budget has room for is taken.
+/// The quotient of `numerator` (a program with one output, whose column i stands for `sources[i]`) by
+/// `X^n - 1`, in pieces of n coefficients, lowest first. The best cut that the budget has room for is taken.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a program, columns or a domain that do not fit together; [`Error::BudgetTooSmall`] before
-/// anything is read, with the smallest budget that works; [`Error::Io`], [`Error::Damaged`].
+/// [`Error::Invalid`] for a program, columns or a domain that do not fit together; [`Error::BudgetTooSmall`]
+/// before anything is read, with the smallest budget that works; [`Error::Io`], [`Error::Damaged`].
 pub fn quotient<F: KernelField + NttElement<F> + Element>(
     workspace: &Workspace,
     sources: &[Source<'_, F>],
@@ -62,8 +65,8 @@ pub fn quotient<F: KernelField + NttElement<F> + Element>(
     workspace.run(|| planned(workspace, sources, numerator, domain, None))
 }
 
-/// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much memory there
-/// is.
+/// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much
+/// memory there is.
 ///
 /// # Errors
 /// As [`quotient`]; [`Error::Invalid`] for tiles of no row.

@@ -1,9 +1,10 @@
 //! The step on a coset for an accelerator, if the workspace has one: rows of the scratch columns as ends of a
 //! [`accelerator::Coset`].
 //!
-//! What the accelerator declines, [`super`] does from the coset's first row; a column that was half written is dropped. Memory while
-//! a job runs: a buffer of a tile's rows for each column that is read, and three for the quotient's, where a tile is the processor's;
-//! so less than the processor takes. It is leased when the accelerator asks for the ends, and given back before the processor goes on.
+//! What the accelerator declines, [`super`] does from the coset's first row; a column that was half written
+//! is dropped. Memory while a job runs: a buffer of a tile's rows for each column that is read, and three for
+//! the quotient's, where a tile is the processor's; so less than the processor takes. It is leased when the
+//! accelerator asks for the ends, and given back before the processor goes on.
 
 use std::any::Any;
 
@@ -26,7 +27,8 @@ type Scalar = [u8; SCALAR_BYTES];
 /// A column that the program reads: its number, its smallest and largest rotation, what stands for it.
 type Used<'a, F> = (usize, (i32, i32), &'a Source<'a, F>);
 
-/// The quotient's rows on the coset of `shift`, times `scale`, by the accelerator; `None` if the processor has to make them.
+/// The quotient's rows on the coset of `shift`, times `scale`, by the accelerator; `None` if the processor
+/// has to make them.
 pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     matrix: &Matrix<F>,
     numerator: &Program<F>,
@@ -158,7 +160,8 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
     }
 }
 
-/// How runs are cut to what is read at a time: by the accelerator's chunks, and by the processor's tiles, which its memory is for.
+/// How runs are cut to what is read at a time: by the accelerator's chunks, and by the processor's tiles,
+/// which its memory is for.
 #[derive(Clone, Copy)]
 struct Cut {
     chunk_rows: u64,

@@ -1,21 +1,24 @@
 //! How a quotient is cut, and what that takes: memory, and bytes read and written, before any work.
 //!
 //! Three passes over each coset ([`super`]) share one matrix of `n1` rows and `n2` columns, `n = n1 * n2`:
-//! panels of `width` columns on the way to the coset and back, tiles of `tile_rows` rows in between. A panel's runs on
-//! disk are `width` scalars, a tile's are whole rows. Few large pieces are better than many small ones; what decides is
-//! the memory, of which a panel takes `n1 * width` scalars twice, and a tile `tile_rows` rows twice and its halo for
-//! *every* column. So many columns want short rows, and few columns long ones: all splits near `sqrt(n)` are tried.
+//! panels of `width` columns on the way to the coset and back, tiles of `tile_rows` rows in between. A
+//! panel's runs on disk are `width` scalars, a tile's are whole rows. Few large pieces are better than many
+//! small ones; what decides is the memory, of which a panel takes `n1 * width` scalars twice, and a tile
+//! `tile_rows` rows twice and its halo for *every* column. So many columns want short rows, and few columns
+//! long ones: all splits near `sqrt(n)` are tried.
 //!
 //! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost bands.
 //!
-//! Several panels go to the coset side by side, in lanes with a panel each: while one of them waits for the disk, or for the thread
-//! that encodes its band, the others keep the threads busy. So do several walks along the rows, each with a tile of its own: the
-//! rows around a walk's stretch are read and transformed by it, too. One lane and one walk need least memory.
+//! Several panels go to the coset side by side, in lanes with a panel each: while one of them waits for the
+//! disk, or for the thread that encodes its band, the others keep the threads busy. So do several walks along
+//! the rows, each with a tile of its own: the rows around a walk's stretch are read and transformed by it,
+//! too. One lane and one walk need least memory.
 //!
-//! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side by side, M is the number
-//! of cosets, t of them taken together, and d is what a scratch column keeps: its digests, where frames do not carry them. A column in memory keeps
-//! its bytes. The first columns that were taken to a coset are in memory, as many as there is room for; where all of them are, and there is room
-//! for the rest, so is the rest:
+//! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side
+//! by side, M is the number of cosets, t of them taken together, and d is what a scratch column keeps: its
+//! digests, where frames do not carry them. A column in memory keeps its bytes. The first columns that were
+//! taken to a coset are in memory, as many as there is room for; where all of them are, and there is room for
+//! the rest, so is the rest:
 //!
 //! ```text
 //! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + bands * band_rows) * width
@@ -50,9 +53,11 @@ const TILE_BYTES_MAX: u64 = 1 << 20;
 const BAND_BYTES: u64 = 1 << 20;
 /// Bands that a panel has at least, where it has the rows.
 const BANDS_OF_PANEL_MIN: u64 = 16;
-/// Threads that one lane or one walk keeps busy: with fewer, all of them wait for the disk at the same time, and writes come in bursts.
+/// Threads that one lane or one walk keeps busy: with fewer, all of them wait for the disk at the same time,
+/// and writes come in bursts.
 const THREADS_EACH: usize = 2;
-/// Bands of each coset's columns that are being written at most, of all lanes together, while the next panels are transformed.
+/// Bands of each coset's columns that are being written at most, of all lanes together, while the next panels
+/// are transformed.
 const BANDS_BEHIND: u64 = 14;
 /// The same of one lane, at least.
 const BANDS_OF_LANE_MIN: u64 = 2;
@@ -60,11 +65,12 @@ const BANDS_OF_LANE_MIN: u64 = 2;
 const TRANSFER_BYTES: u64 = 8 << 10;
 /// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
 const STEP_BYTES: u64 = 128 << 10;
-/// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
-/// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in no lease.
+/// This part of what is available stays free where that is possible: a quotient writes more files, and in
+/// more places, than all else, and what the file system notes about them is in memory too (6 MiB at k = 22),
+/// in no lease.
 const RESERVED_SHARE: u64 = 16;
-/// Weight of the serial part of a lane or a walk, in extra passes over its bytes: few threads are busy while they are read, checked,
-/// decoded, encoded, hashed and written.
+/// Weight of the serial part of a lane or a walk, in extra passes over its bytes: few threads are busy while
+/// they are read, checked, decoded, encoded, hashed and written.
 const ALONE_PASSES: u64 = 6;
 /// Rows that are transformed side by side: with fewer, some lanes of vectors do nothing.
 const ROWS_SIDE_BY_SIDE: u64 = 8;
@@ -106,8 +112,8 @@ pub struct QuotientPlan {
 }
 
 impl QuotientPlan {
-    /// The plan that costs least among those whose leases fit `available_bytes` less a sixteenth, or if there is none, all of it; for
-    /// the threads of the rayon pool that this is called from.
+    /// The plan that costs least among those whose leases fit `available_bytes` less a sixteenth, or if there
+    /// is none, all of it; for the threads of the rayon pool that this is called from.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest number of bytes that works.
@@ -124,7 +130,8 @@ impl QuotientPlan {
         })
     }
 
-    /// The best plan, with tiles of `tile_rows` if that is given, and the pieces in `results`; else the bytes that would do.
+    /// The best plan, with tiles of `tile_rows` if that is given, and the pieces in `results`; else the bytes
+    /// that would do.
     pub(super) fn choose(
         shape: &QuotientShape,
         available_bytes: u64,
@@ -133,7 +140,8 @@ impl QuotientPlan {
     ) -> Result<Self, u64> {
         let roomy_bytes = available_bytes - available_bytes / RESERVED_SHARE;
         let mut needed = u64::MAX;
-        // All on disk takes least: where pieces in memory leave too little for the rest, and for the number of bytes that would do.
+        // All on disk takes least: where pieces in memory leave too little for the rest, and for the number
+        // of bytes that would do.
         for results in [results, Placement::Disk] {
             let mut best = None::<((bool, u64), Self)>;
             needed = u64::MAX;
@@ -373,8 +381,8 @@ impl QuotientPlan {
         }
     }
 
-    /// Transforms of all columns to all cosets and back, each with two factors an element (the coset's, the twist between its passes), and the
-    /// program on each coset.
+    /// Transforms of all columns to all cosets and back, each with two factors an element (the coset's, the
+    /// twist between its passes), and the program on each coset.
     pub(super) fn work(&self, instructions: usize) -> Work {
         let (n, cosets) = (
             (1u64 << self.shape.log_n) as f64,
@@ -476,8 +484,8 @@ impl QuotientPlan {
         halos.iter().map(rows).sum()
     }
 
-    /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a frame brings
-    /// the whole frame along.
+    /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a
+    /// frame brings the whole frame along.
     pub(super) fn rows_per_read(&self, frame_elements: u64) -> u64 {
         let width = self.panel_width();
         (self.rows() * width / width.max(frame_elements)).max(1)
@@ -603,8 +611,9 @@ impl QuotientPlan {
         to_coset.max(from_coset).max(on_coset)
     }
 
-    /// Bytes that are held when the step on a coset begins: columns that were taken to it and to others, and what came of those before;
-    /// on the first coset of the last that are taken together, or on the very last one.
+    /// Bytes that are held when the step on a coset begins: columns that were taken to it and to others, and
+    /// what came of those before; on the first coset of the last that are taken together, or on the very last
+    /// one.
     pub(super) fn held_on_coset_bytes(&self) -> u64 {
         let (cosets, together) = (1u64 << self.shape.log_cosets, self.cosets_together());
         let (columns, kept) = (self.columns_kept(), self.scratch_kept());

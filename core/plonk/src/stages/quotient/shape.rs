@@ -70,7 +70,8 @@ impl QuotientShape {
 }
 
 impl QuotientShape {
-    /// Pairs in rising order: a number of rows, and the number of columns whose rotations reach that many rows beyond a stretch.
+    /// Pairs in rising order: a number of rows, and the number of columns whose rotations reach that many
+    /// rows beyond a stretch.
     pub(super) fn halos<'a>(rotations: impl Iterator<Item = &'a (i32, i32)>) -> Vec<(u64, u64)> {
         let mut halos = BTreeMap::new();
         for rotations in rotations {
@@ -79,7 +80,8 @@ impl QuotientShape {
         halos.into_iter().collect()
     }
 
-    /// The rows that rotations reach beyond a stretch, of all columns that are read together, of all but the first, and so on, down to none.
+    /// The rows that rotations reach beyond a stretch, of all columns that are read together, of all but the
+    /// first, and so on, down to none.
     pub(super) fn halos_from(&self) -> Vec<u64> {
         let mut sums = vec![0; self.read.len() + 1];
         for (index, rotations) in self.read.iter().enumerate().rev() {

@@ -1,7 +1,8 @@
 //! Workers that go on side by side, each at its own pace, on the threads of the pool.
 //!
-//! A worker's own loops share the pool, too: a thread that has no worker takes part in those of others. Workers take no lock that they
-//! wait under, since a thread that waits for a part of one worker's loop may run another worker meanwhile.
+//! A worker's own loops share the pool, too: a thread that has no worker takes part in those of others.
+//! Workers take no lock that they wait under, since a thread that waits for a part of one worker's loop may
+//! run another worker meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};

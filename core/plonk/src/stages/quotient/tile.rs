@@ -1,9 +1,10 @@
-//! The rows of one column on a coset, as a window that slides over the matrix: a tile's rows and the rows around it that
-//! the column's rotations reach.
+//! The rows of one column on a coset, as a window that slides over the matrix: a tile's rows and the rows
+//! around it that the column's rotations reach.
 //!
-//! Row r of the window's walk is row `r mod n1` of the matrix. Where r leaves `0 .. n1`, going round once, the point after
-//! the last of row r's is in the next column of row 0: the row is rotated by `floor(r / n1)` places. Every row is read and
-//! transformed once, and once more those few around the ends of a stretch: what two neighbouring tiles share stays.
+//! Row r of the window's walk is row `r mod n1` of the matrix. Where r leaves `0 .. n1`, going round once,
+//! the point after the last of row r's is in the next column of row 0: the row is rotated by `floor(r / n1)`
+//! places. Every row is read and transformed once, and once more those few around the ends of a stretch: what
+//! two neighbouring tiles share stays.
 
 use std::ops::Range;
 
@@ -55,8 +56,8 @@ pub(super) struct NewRow<'a, F> {
 }
 
 impl<F: KernelField + NttElement<F> + Element> Window<F> {
-    /// A window for the rotations `(smallest, largest)` before the first tile of a stretch of `rows`: on the rows of `read`, or on rows that
-    /// are computed.
+    /// A window for the rotations `(smallest, largest)` before the first tile of a stretch of `rows`: on the
+    /// rows of `read`, or on rows that are computed.
     pub fn new(
         matrix: &Matrix<F>,
         column: usize,
@@ -87,8 +88,8 @@ impl<F: KernelField + NttElement<F> + Element> Window<F> {
         })
     }
 
-    /// Goes on to the next tile, of `rows` rows (all but the last have `tile_rows`): reads what is missing, and gives it to
-    /// be made values.
+    /// Goes on to the next tile, of `rows` rows (all but the last have `tile_rows`): reads what is missing,
+    /// and gives it to be made values.
     pub fn slide(&mut self, tile_rows: u64, rows: u64) -> Result<Vec<NewRow<'_, F>>> {
         let (row_len, halo) = (self.row_len, self.halo as usize);
         let mut first_new = self.held;
@@ -185,7 +186,8 @@ impl<F: KernelField + NttElement<F>> NewRow<'_, F> {
         }
     }
 
-    /// The row's points, less `subtracted`. Going round the matrix is going round the roots: nothing is rotated.
+    /// The row's points, less `subtracted`. Going round the matrix is going round the roots: nothing is
+    /// rotated.
     fn points(&mut self, coset: &Coset<F>, subtracted: F) {
         let n = coset.rows * self.values.len() as u64;
         let first = coset

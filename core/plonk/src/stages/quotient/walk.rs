@@ -1,8 +1,8 @@
 //! The step on a coset: walks along stretches of the matrix's rows, several at a time, tile by tile.
 //!
-//! A walk has windows, registers and buffers of its own, and waits for no other one: threads meet at the end of a stretch, and not at the
-//! end of each tile. The rows around a stretch that rotations reach are read and transformed by it, too. All that the walks hold is there
-//! before the first one starts.
+//! A walk has windows, registers and buffers of its own, and waits for no other one: threads meet at the end
+//! of a stretch, and not at the end of each tile. The rows around a stretch that rotations reach are read and
+//! transformed by it, too. All that the walks hold is there before the first one starts.
 
 use super::matrix::Matrix;
 use super::side_by_side::{Stopped, side_by_side};

@@ -1,5 +1,5 @@
-//! An accelerator made of arkworks' arithmetic: sums by its MSM, transforms by the plain recursion, quotients by the formulas of
-//! [`accelerator::Coset`], in memory. Any job can be done wrong.
+//! An accelerator made of arkworks' arithmetic: sums by its MSM, transforms by the plain recursion, quotients
+//! by the formulas of [`accelerator::Coset`], in memory. Any job can be done wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +65,8 @@ impl Arkworks {
         self.jobs.fetch_add(1, Ordering::SeqCst) == self.lies_at.load(Ordering::SeqCst)
     }
 
-    /// Tiles of 1, 2, 4 and so on rows to all of them, one coset after the other, in chunks that end with tiles, in their midst or beyond.
+    /// Tiles of 1, 2, 4 and so on rows to all of them, one coset after the other, in chunks that end with
+    /// tiles, in their midst or beyond.
     fn next_tiles(&self, job: &Coset<'_>) -> Tiles {
         let mut quotients = self.quotients.lock().unwrap();
         let log_tile_rows = quotients.count as u32 % (job.log_rows + 1);
@@ -169,7 +170,8 @@ struct Matrix<'a> {
     shift: Scalar,
     scale: Scalar,
     program: accelerator::Program<'a>,
-    /// Of each query of the program: where its rows are had, which of the inputs that are read it is, and its rotation.
+    /// Of each query of the program: where its rows are had, which of the inputs that are read it is, and its
+    /// rotation.
     queries: Vec<(RowSource, usize, i64)>,
 }
 

@@ -1,10 +1,11 @@
 //! Challenges: a first phase's column, folded with a challenge in a second phase, and in a third.
 //!
-//! Columns: advice `a` (first phase), `folded` (second), `again` (third, if there is one), fixed `q`; one instance. Gates:
-//! `q (folded(next) - folded c - a)`, and the same of `folded` with the second phase's challenge.
+//! Columns: advice `a` (first phase), `folded` (second), `again` (third, if there is one), fixed `q`; one
+//! instance. Gates: `q (folded(next) - folded c - a)`, and the same of `folded` with the second phase's
+//! challenge.
 //!
-//! A circuit may be synthesised once for each phase, or end its phases itself: then it goes on with the references that it
-//! was given in the phase before.
+//! A circuit may be synthesised once for each phase, or end its phases itself: then it goes on with the
+//! references that it was given in the phase before.
 
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::Fr;

@@ -1,9 +1,9 @@
 //! A circuit of a random shape: columns, gates of degree up to 6 at rotations up to 3, copies, and lookups.
 //!
-//! The shape follows from a number that the test sets ([`set_shape`]), since `configure` is told nothing; the witness from
-//! a seed, as for every [`Builtin`]. Inputs are any values (copies of each other here and there); every gate has an output
-//! column of its own, `q * (polynomial of inputs - output) = 0`; every lookup has input columns of its own, whose values come
-//! from its table.
+//! The shape follows from a number that the test sets ([`set_shape`]), since `configure` is told nothing; the
+//! witness from a seed, as for every [`Builtin`]. Inputs are any values (copies of each other here and
+//! there); every gate has an output column of its own, `q * (polynomial of inputs - output) = 0`; every
+//! lookup has input columns of its own, whose values come from its table.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! Selectors to be combined: gates of several degrees, some of whose selectors meet in a row; a complex one in a lookup; one
-//! that no gate uses; constants and a table, whose columns are filled and copied from.
+//! Selectors to be combined: gates of several degrees, some of whose selectors meet in a row; a complex one
+//! in a lookup; one that no gate uses; constants and a table, whose columns are filled and copied from.
 
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::Fr;
@@ -33,7 +33,8 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// Where a simple selector is on: the first three never meet, the others do here and there. The last never is.
+    /// Where a simple selector is on: the first three never meet, the others do here and there. The last
+    /// never is.
     fn is_on(selector: usize, row: usize) -> bool {
         match selector {
             0..=2 => row % 3 == selector,
