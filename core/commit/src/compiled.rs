@@ -16,9 +16,9 @@ use crate::srs_check::SrsProgress;
 /// The bases of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// For polynomials by their coefficients.
+    /// For polynomials by their coefficients, the lowest first.
     Monomial,
-    /// For polynomials by their values.
+    /// For polynomials by their values on the parameters' domain.
     Lagrange,
 }
 

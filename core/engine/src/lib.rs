@@ -25,8 +25,6 @@ pub mod plan;
 pub mod session;
 pub mod storage;
 pub mod stream;
-#[cfg(test)]
-mod testing;
 
 pub use error::{Error, Result};
 pub use session::{Session, SessionBuilder};

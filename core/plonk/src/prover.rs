@@ -22,6 +22,7 @@ use crate::stages::lookup as lookup_argument;
 use crate::stages::permutation::{ProductSet, grand_product};
 use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles};
 use ark_ff::{AdditiveGroup, Field};
+use spillproof_commit::Basis;
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
 use spillproof_engine::step;
 use spillproof_engine::stream::{Transform, linear_combination, ntt};
@@ -37,7 +38,7 @@ use crate::numerator::{Challenges, Numerator, circuits_together, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Lookup, Order, Polynomials};
 use crate::protocol::Blinded;
-use crate::rounds::{Basis, Kept, Rounds};
+use crate::rounds::{Kept, Rounds};
 use crate::witness::{InstanceColumns, blinded, draw, scalars};
 
 /// Coefficients of the random polynomial that are drawn at a time.

@@ -14,6 +14,7 @@
 //!
 //! Memory: the commitments of one round.
 
+use spillproof_commit::Basis;
 use spillproof_engine::checkpoint::{Checkpoint, RoundKey, rehearse_keep};
 use spillproof_engine::column::{Column, Element, Workspace};
 use spillproof_engine::step;
@@ -44,13 +45,6 @@ enum Keeping {
     /// All rounds, in a dry run.
     Dry,
     In(Box<Checkpoint>),
-}
-
-/// In which basis a round commits to its columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Basis {
-    Lagrange,
-    Monomial,
 }
 
 /// A round that an earlier run has kept.

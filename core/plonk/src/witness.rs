@@ -12,6 +12,7 @@ use std::io;
 use std::sync::Once;
 
 use crate::stages::{stored_witness_column, witness_column};
+use spillproof_commit::Basis;
 use spillproof_engine::column::{Addressed, Cell, Column, Placement, Workspace};
 use spillproof_engine::step;
 use spillproof_engine::stream::ntt;
@@ -24,7 +25,7 @@ use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
 use crate::protocol::{Blinded, Randomness};
-use crate::rounds::{Basis, Rounds};
+use crate::rounds::Rounds;
 
 /// That cells are not checked is said once.
 static WARNED: Once = Once::new();

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use ark_ff::FftField;
+pub use spillproof_commit::Basis;
 use spillproof_commit::kzg;
 use spillproof_commit::{G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
 use spillproof_commit::{import_params_kzg, verify_srs};
@@ -45,15 +46,6 @@ impl Settings {
         let builder = Session::builder().memory(self.memory).dir(dir);
         Ok(builder.threads(self.threads).build()?)
     }
-}
-
-/// A form of the points of an SRS, and of the polynomials that are committed to over them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Coefficients, the lowest first.
-    Monomial,
-    /// Values on [`Roots::Halo2`]'s domain.
-    Lagrange,
 }
 
 /// Whose primitive root of unity of order 2^28 the domains of transforms come from. From 2^6 points on they

@@ -14,8 +14,8 @@
 //! zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives that name to the unmodified
 //! crate, `dropin` to the drop-in.
 //!
-//! Each prover and verifier of the four crates is compiled here, once: for one type of circuits, one of
-//! generators and one of transcripts. The packages that use this one compile none of them.
+//! Each prover and verifier of the four crates is compiled here, for one type of circuits, one of generators
+//! and one of transcripts: upstream's once, the drop-in's in a session once for each opening. The packages that use this one compile none of them.
 
 #![warn(missing_docs)]
 // The circuits are compiled several times on purpose: for the drop-ins and for the crates that they replace.

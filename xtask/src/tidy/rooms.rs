@@ -13,7 +13,6 @@ type Room = (&'static str, &'static [&'static str]);
 const ROOMS: &[Room] = &[
     ("error", &[]),
     ("compiled", &[]),
-    ("testing", &[]),
     ("budget", &[]),
     ("storage", &["budget"]),
     ("dry", &["budget"]),
@@ -32,7 +31,7 @@ const ROOMS: &[Room] = &[
 const MAY_CALL_THE_SYSTEM: &[&str] = &["budget", "storage"];
 
 /// Names at the crate's root that every room may use.
-const EVERYWHERE: &[&str] = &["error", "Error", "Result", "step", "testing"];
+const EVERYWHERE: &[&str] = &["error", "Error", "Result", "step"];
 
 /// Ways to the system. `std::fs` is written as a path, the others are crates.
 const SYSTEM_CRATES: &[&str] = &["rustix", "libc", "nix", "memmap2", "io_uring"];

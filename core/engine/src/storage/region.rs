@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_thread_that_touches_a_page_waits_for_its_content() {
         let Some(region) = Region::new(&FaultPlan::none(), "test", 64 * PAGE_BYTES as u64).unwrap() else {
-            crate::testing::skipped("this kernel, or a container's filter, does not allow userfaultfd");
+            spillproof_testing::skipped("this kernel, or a container's filter, does not allow userfaultfd");
             return;
         };
         let answered = AtomicUsize::new(0);
