@@ -19,22 +19,23 @@ const OWNERS: &[&str] = &[
     "spillproof_groth16",
 ];
 
-/// Libraries, and the bytes of code of the owners, all together, that each may have: what is small and
-/// inlined elsewhere. Lower a limit when its row has fallen; raise none.
+/// Libraries, and the bytes of code of the owners, all together, that each may have: what the settings of a
+/// release leave there of generic code around kernels, and a fiftieth more. The aim is zero. Lower a limit
+/// when its row has fallen; raise none.
 const LIMITS: &[(&str, u64)] = &[
     ("spillproof_kernels", 0),
-    ("spillproof_engine", 70_000),
-    ("spillproof_commit", 110_000),
-    ("spillproof_plonk", 670_000),
-    ("spillproof_groth16", 310_000),
-    ("spillproof_gpu", 6_000),
+    ("spillproof_engine", 98_000),
+    ("spillproof_commit", 434_000),
+    ("spillproof_plonk", 860_000),
+    ("spillproof_groth16", 610_000),
+    ("spillproof_gpu", 89_000),
     ("spillproof_report", 0),
-    ("halo2_axiom", 345_000),
+    ("halo2_axiom", 213_000),
     ("halo2_proofs", 0),
-    ("spillproof_bindings", 17_000),
-    ("spillproof_circom", 1_000),
-    ("spillproof_circuits", 38_000),
-    ("spillproof_cli", 20_000),
+    ("spillproof_bindings", 52_000),
+    ("spillproof_circom", 3_500),
+    ("spillproof_circuits", 49_000),
+    ("spillproof_cli", 13_500),
 ];
 
 /// A library, and the bytes of each owner's code that are in it.
