@@ -19,7 +19,7 @@ use spillproof_gpu::accelerator::Offload;
 
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};
-pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
+pub use self::groth16::{AllowInsecure, Groth16, Groth16Example, Pairing, Values};
 pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;

@@ -38,6 +38,16 @@ pub enum Failure {
         /// The system's error.
         source: io::Error,
     },
+    /// Results that belong together, of which some were written.
+    #[error("{} was not written, and {} was: they belong together, run the command again", missing.display(), names(written))]
+    Incomplete {
+        /// The results that are there.
+        written: Vec<PathBuf>,
+        /// The first one that is not.
+        missing: PathBuf,
+        /// Why.
+        source: Box<Failure>,
+    },
     /// A file with the wrong content.
     #[error("{}: {details}", file.display())]
     Content {
@@ -133,9 +143,13 @@ impl Failure {
         }
     }
 
-    /// 2 for a wrong command line, 1 for everything else.
+    /// 2 for a wrong command line, 3 for results of which some were written, 1 for everything else.
     pub fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Usage(_)) { 2 } else { 1 }
+        match self {
+            Self::Usage(_) => 2,
+            Self::Incomplete { .. } => 3,
+            _ => 1,
+        }
     }
 
     /// The flag for the remedy that the engine's error names.
@@ -193,6 +207,12 @@ impl Failure {
         lines.extend(self.flag().map(|flag| format!("  flag: {flag}")));
         lines.join("\n")
     }
+}
+
+/// Names of files in a sentence.
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    names.join(", ")
 }
 
 fn is_full(error: &io::Error) -> bool {

@@ -88,6 +88,48 @@ impl Output {
     }
 }
 
+/// Writes results that belong together: all are whole, under names beside their own, before the first gets its
+/// name. A stream gets its bytes then.
+///
+/// # Errors
+/// [`Failure::File`] while none has its name: files that had the names keep them.
+/// [`Failure::Incomplete`] when some have theirs.
+pub fn write_together(results: Vec<(Output, Vec<u8>)>) -> Result<()> {
+    let (mut files, mut streams) = (Vec::new(), Vec::new());
+    for (output, bytes) in results {
+        match output.to {
+            To::File(_) => {
+                let mut pieces = output.in_pieces(bytes.len())?;
+                let written = pieces.write_all(&bytes);
+                written.map_err(Failure::file(&pieces.path))?;
+                pieces.prepare()?;
+                files.push(pieces);
+            }
+            To::Stream | To::Standard => streams.push((output, bytes)),
+        }
+    }
+    let mut written: Vec<PathBuf> = Vec::new();
+    let mut note = |path: PathBuf, result: Result<()>| match result {
+        Ok(()) => {
+            written.push(path);
+            Ok(())
+        }
+        Err(failure) if written.is_empty() => Err(failure),
+        Err(failure) => Err(Failure::Incomplete {
+            written: written.clone(),
+            missing: path,
+            source: Box::new(failure),
+        }),
+    };
+    for (output, bytes) in streams {
+        note(output.path.clone(), output.write(bytes))?;
+    }
+    for pieces in files {
+        note(pieces.path.clone(), pieces.finish())?;
+    }
+    Ok(())
+}
+
 /// A file that is being written.
 #[derive(Debug)]
 pub struct Pieces {
@@ -103,6 +145,17 @@ enum Target {
 }
 
 impl Pieces {
+    /// Writes the rest, and leaves only the name to [`Self::finish`].
+    ///
+    /// # Errors
+    /// [`Failure::File`].
+    fn prepare(&mut self) -> Result<()> {
+        match &mut self.to {
+            Target::File(file) => file.prepare().map_err(of(&self.path)),
+            Target::Stream(_) | Target::Standard(_) => Ok(()),
+        }
+    }
+
     /// Writes the rest, and gives the file its name.
     ///
     /// # Errors
@@ -200,5 +253,50 @@ mod tests {
             let refused = Output::create(nowhere).unwrap_err().explain();
             assert!(refused.contains(&nowhere.display().to_string()), "{refused}");
         }
+    }
+
+    /// Two results appear together; if the second cannot be made ready, the first is not there either.
+    #[test]
+    fn results_that_belong_together_appear_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let (proof, public) = (at("proof"), at("public"));
+        let results = |text: &str| {
+            let outputs = [&proof, &public].map(|path| Output::create(path).unwrap());
+            outputs
+                .into_iter()
+                .map(|output| (output, text.as_bytes().to_vec()))
+                .collect::<Vec<_>>()
+        };
+        let read = || [&proof, &public].map(|path| fs::read(path).unwrap_or_default());
+        write_together(results("first")).unwrap();
+        assert_eq!(read(), [b"first"; 2]);
+        // The second name becomes a folder while the command works: a rename to it fails.
+        let prepared = results("second");
+        fs::remove_file(&public).unwrap();
+        fs::create_dir(&public).unwrap();
+        let failure = write_together(prepared).unwrap_err();
+        assert_eq!(failure.exit_code(), 3);
+        let explained = failure.explain();
+        assert!(
+            explained.contains("public was not written") && explained.contains("proof was"),
+            "{explained}"
+        );
+        assert_eq!(fs::read(&proof).unwrap(), b"second");
+        fs::remove_dir(&public).unwrap();
+        // The folder of the second one goes: neither gets its name.
+        let folder = at("folder");
+        fs::create_dir(&folder).unwrap();
+        let other = Output::create(&folder.join("public")).unwrap();
+        let outputs = vec![
+            (Output::create(&proof).unwrap(), b"third".to_vec()),
+            (other, b"third".to_vec()),
+        ];
+        fs::remove_dir(&folder).unwrap();
+        let failure = write_together(outputs).unwrap_err();
+        assert_eq!(failure.exit_code(), 1, "{failure}");
+        assert_eq!(fs::read(&proof).unwrap(), b"second");
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 }

@@ -140,12 +140,36 @@ fn keys_are_made() {
             told.contains("INSECURE") && told.contains("circuit hash"),
             "{told}"
         );
-        succeeds(
-            dir,
-            &format!("groth16 prove {powers}.zkey c.wtns proof.json public.json --memory 8MiB"),
-        );
-        succeeds(dir, &format!("groth16 vkey {powers}.zkey vkey.json"));
-        succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+        // Without a contribution: each command says so, also quietly and in JSON.
+        for line in [
+            format!("groth16 prove {powers}.zkey c.wtns proof.json public.json --memory 8MiB"),
+            format!("groth16 vkey {powers}.zkey vkey.json"),
+            format!("groth16 inspect {powers}.zkey"),
+            format!("groth16 plan {powers}.zkey"),
+            format!("groth16 import {powers}.zkey --out c.key"),
+            "groth16 inspect c.key".into(),
+            "groth16 prove c.key c.wtns proof.json public.json".into(),
+            "groth16 verify vkey.json public.json proof.json --allow-insecure".into(),
+            format!("groth16 verify-key c.r1cs {powers}.ptau {powers}.zkey --allow-insecure"),
+        ] {
+            let told = succeeds(dir, &format!("{line} -q"));
+            assert!(told.contains("INSECURE"), "{line}: {told}");
+            let told = succeeds(dir, &format!("{line} --json"));
+            let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+            let result = &told["result"];
+            let key = result.get("key").filter(|key| key.is_object()).unwrap_or(result);
+            assert_eq!(key["insecure"], true, "{line}: {told}");
+        }
+        for line in [
+            "groth16 verify vkey.json public.json proof.json -q".to_owned(),
+            format!("groth16 verify-key c.r1cs {powers}.ptau {powers}.zkey --json"),
+        ] {
+            let reason = refused(dir, &line);
+            assert!(
+                reason.contains("INSECURE") && reason.contains("--allow-insecure"),
+                "{line}: {reason}"
+            );
+        }
     }
     assert!(read(dir, "raw.zkey") == read(dir, "prepared.zkey"));
     let reason = refused(dir, "groth16 setup c.r1cs small.ptau new.zkey");
@@ -171,7 +195,7 @@ fn keys_are_contributed_to() {
         &circom_files::ptau::<Bn254>(7, &Secrets::random(6), false),
     );
     succeeds(dir, "groth16 setup c.r1cs c.ptau 0.zkey");
-    let told = succeeds(dir, "groth16 verify-key c.r1cs c.ptau 0.zkey");
+    let told = succeeds(dir, "groth16 verify-key c.r1cs c.ptau 0.zkey --allow-insecure");
     assert!(told.contains("INSECURE") && told.contains("verifies"), "{told}");
     succeeds(
         dir,
@@ -235,7 +259,12 @@ fn powers_of_tau_are_prepared_and_imported() {
     succeeds(dir, "ptau prepare raw.ptau prepared.ptau --memory 8MiB");
     assert!(read(dir, "prepared.ptau") == circom_files::ptau::<Bn254>(6, &secrets, true));
     for (file, bases) in [("raw", "without"), ("prepared", "with the right")] {
-        let told = succeeds(dir, &format!("ptau verify {file}.ptau --memory 8MiB"));
+        let reason = refused(dir, &format!("ptau verify {file}.ptau --memory 8MiB -q"));
+        assert!(reason.contains("INSECURE") && reason.contains(file), "{reason}");
+        let line = format!("ptau verify {file}.ptau --memory 8MiB --allow-insecure");
+        let told = succeeds(dir, &format!("{line} --json"));
+        assert!(told.contains("\"insecure\": true"), "{told}");
+        let told = succeeds(dir, &line);
         assert!(told.contains(bases), "{told}");
         assert!(told.contains("INSECURE"), "there is no contribution: {told}");
     }
@@ -258,6 +287,18 @@ fn powers_of_tau_are_prepared_and_imported() {
     with("changed.ptau", &changed);
     let reason = refused(dir, "ptau verify changed.ptau");
     assert!(reason.contains("contribution 3"), "{reason}");
+    succeeds(
+        dir,
+        "ptau truncate prepared.ptau cut.ptau --power 4 --memory 8MiB",
+    );
+    let told = succeeds(dir, "ptau verify cut.ptau --allow-insecure --memory 8MiB");
+    assert!(told.contains("cut from the file of a ceremony of 2^6"), "{told}");
+    let reason = refused(dir, "ptau truncate prepared.ptau x.ptau --power 6");
+    assert!(
+        reason.contains("prepared.ptau") && reason.contains("from 1 to 5"),
+        "{reason}"
+    );
+    assert!(!dir.join("x.ptau").exists());
     succeeds(dir, "ptau import raw.ptau --out srs -k 5 --memory 8MiB");
     succeeds(dir, "srs verify srs");
     let mut changed = raw;
@@ -351,7 +392,7 @@ fn examples_prove() {
             succeeds(dir, "groth16 verify vkey.json public.json proof.json");
 
             succeeds(dir, "groth16 setup e.r1cs e.ptau made.zkey --memory 8MiB");
-            succeeds(dir, "groth16 verify-key e.r1cs e.ptau made.zkey");
+            succeeds(dir, "groth16 verify-key e.r1cs e.ptau made.zkey --allow-insecure");
             succeeds(dir, "groth16 prove made.zkey e.wtns proof.json public.json");
         }
     }
@@ -408,11 +449,8 @@ fn other_files_are_refused() {
         "groth16 verify vkey.json large.json proof.json",
         "not below the modulus",
     );
-    with("text.json", b"[\"0x1\", \"2\"]");
-    refused_as(
-        "groth16 verify vkey.json text.json proof.json",
-        "not a decimal number",
-    );
+    with("text.json", b"[\"one\", \"2\"]");
+    refused_as("groth16 verify vkey.json text.json proof.json", "a number");
 
     // A witness that does not satisfy the circuit, and a damaged key: nothing is written.
     let mut wtns = read(dir, "c.wtns");

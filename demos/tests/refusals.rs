@@ -415,6 +415,7 @@ groth16 verify-key junk junk junk => junk
 ptau verify nowhere => nowhere
 ptau verify junk => junk|.ptau
 ptau prepare junk x => junk|.ptau
+ptau truncate junk x --power 3 => junk|.ptau
 ptau import c.zkey --out x => c.zkey|.ptau
 demo oom --circuit chain --k 8 --memory 1GiB => was not killed|it finished
 msm --log-n 4 --limit 1MiB => limit of 1048576 bytes|--limit
@@ -519,6 +520,9 @@ groth16 beacon c.zkey x zz 10 => hex
 groth16 beacon c.zkey x 01 9 => 10..=63
 groth16 setup c.zkey c.wtns c.zkey => same file
 ptau prepare junk junk => same file
+ptau truncate junk junk --power 3 => same file
+ptau truncate junk x => --power
+ptau truncate junk x --power 28 => 1..=27
 ptau import junk --out junk => same file
 open => usage
 open verify --srs ok.srs => FILE

@@ -107,3 +107,61 @@ fn the_content_of_imports_has_one_digest() {
     assert_eq!(first[1], made[1]);
     assert_ne!(first[1], other[1]);
 }
+
+/// Parameters of a known secret are marked, and what uses them says so, whatever the output.
+#[test]
+fn known_secrets_are_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let says = |line: &str, is_insecure: bool| {
+        for option in ["-q", "--json"] {
+            let line = words(&format!("{line} {option}"));
+            let line: Vec<&str> = line.iter().map(String::as_str).collect();
+            let output = run(dir.path(), &line);
+            assert!(output.status.success(), "{line:?}: {output:?}");
+            let told = String::from_utf8_lossy(&output.stdout).into_owned();
+            let is_said = match option {
+                "--json" => {
+                    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+                    told["result"]["insecure"].as_bool().expect("a mark")
+                }
+                _ => told.contains("INSECURE"),
+            };
+            assert_eq!(is_said, is_insecure, "{line:?}: {told}");
+        }
+    };
+    std::fs::write(dir.path().join("poly"), [[1; 32], [2; 32]].concat()).expect("a file");
+    let ceremony = include_bytes!("../circom/tests/fixtures/ceremony_bn128.ptau");
+    std::fs::write(dir.path().join("ceremony.ptau"), ceremony).expect("a file");
+    says("srs gen --k 7 --out made.srs", true);
+    says("srs lagrange made.srs --k 6 --out smaller.srs", true);
+    for srs in ["made.srs", "smaller.srs"] {
+        says(&format!("srs inspect {srs}"), true);
+        says(&format!("srs verify {srs}"), true);
+        says(&format!("keygen --k 6 --srs {srs} --out key --vk vk"), true);
+        says(
+            &format!("prove --k 6 --srs {srs} --memory 16MiB --out proof"),
+            true,
+        );
+        says(&format!("verify --k 6 --srs {srs} --vk vk proof"), true);
+        says(
+            &format!("commit --srs {srs} --polynomial poly --open-at 5 --out opening"),
+            true,
+        );
+        says(&format!("open verify --srs {srs} opening"), true);
+        says(&format!("msm --log-n 4 --srs {srs} --memory 8MiB"), true);
+    }
+    // On the fly, and as a page.
+    says("prove --k 6 --memory 16MiB --out proof --report page", true);
+    let page = std::fs::read_to_string(dir.path().join("page")).expect("a page");
+    assert!(page.contains("INSECURE"), "{page}");
+    says("verify --k 6 proof", true);
+    says("keygen --k 6 --out key", true);
+    // A file of halo2 has no place for the mark.
+    says("srs export made.srs --out made.params", true);
+    says("srs import made.params --out again.srs", false);
+    says("ptau import ceremony.ptau --out ceremony.srs", false);
+    says("msm --log-n 2 --srs ceremony.srs --memory 8MiB", false);
+    says("msm --log-n 4 --memory 8MiB", false);
+    says("prove --k 6 --srs again.srs --memory 16MiB --out proof", false);
+}

@@ -30,6 +30,7 @@ const KIND_AT: usize = 12;
 const CURVE_AT: usize = 16;
 const FRAME_BYTES_AT: usize = 20;
 const SECTION_COUNT_AT: usize = 24;
+const FLAGS_AT: usize = 28;
 const EPOCH_AT: usize = 32;
 const FILE_ID_AT: usize = 40;
 const PARENT_AT: usize = 64;
@@ -37,6 +38,9 @@ pub(crate) const ROOT_AT: usize = 96;
 const SECTIONS_AT: usize = 256;
 const SECTION_BYTES: usize = 48;
 pub(crate) const CHECKSUM_AT: usize = HEADER_BYTES - 32;
+
+/// The bit of the flags that says [`Header::is_insecure`].
+const INSECURE: u32 = 1;
 
 /// An enum of numbers on disk, with its name for errors.
 macro_rules! coded {
@@ -275,6 +279,8 @@ pub struct Header {
     geometry: Geometry,
     file_id: [u8; 16],
     epoch: u64,
+    /// Whether a secret behind the content is known, as that of parameters for tests: proofs can be forged.
+    pub is_insecure: bool,
     /// Root of the container that this one was made from, or zero bytes.
     pub parent: [u8; 32],
     /// Root over header and frame digests; zero bytes until the file is sealed.
@@ -282,7 +288,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header for a new container; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096
+    /// A header for a new container, which is not marked as insecure; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096
     /// to 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what [`frame_bytes_for`] makes of it.
     ///
     /// # Errors
@@ -303,6 +309,7 @@ impl Header {
             geometry,
             file_id,
             epoch,
+            is_insecure: false,
             parent: [0; 32],
             root: [0; 32],
         })
@@ -377,6 +384,8 @@ impl Header {
         put(CURVE_AT, &self.curve.code().to_le_bytes());
         put(FRAME_BYTES_AT, &self.frame_bytes().to_le_bytes());
         put(SECTION_COUNT_AT, &(self.sections().len() as u32).to_le_bytes());
+        let flags = if self.is_insecure { INSECURE } else { 0 };
+        put(FLAGS_AT, &flags.to_le_bytes());
         put(EPOCH_AT, &self.epoch.to_le_bytes());
         put(FILE_ID_AT, &self.file_id);
         put(PARENT_AT, &self.parent);
@@ -459,6 +468,7 @@ impl Header {
             geometry,
             file_id: array_at(bytes, FILE_ID_AT),
             epoch: u64_at(bytes, EPOCH_AT),
+            is_insecure: u32_at(bytes, FLAGS_AT) & INSECURE != 0,
             parent: array_at(bytes, PARENT_AT),
             root: array_at(bytes, ROOT_AT),
         };

@@ -36,7 +36,8 @@ fn leased_bytes(chunk: u64) -> u64 {
     table_points * point + chunk * each
 }
 
-/// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`.
+/// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`; the
+/// container says so ([`Srs::is_insecure`]).
 /// Calls `progress` with the points made so far, of `2^(k+1)`.
 ///
 /// # Errors
@@ -74,7 +75,7 @@ fn generate_in_turn(
         source,
     };
     let sections = layout::sections(k, true, true).map_err(format)?;
-    let writer = ContainerWriter::create(
+    let mut writer = ContainerWriter::create(
         workspace,
         path,
         Kind::Srs,
@@ -83,6 +84,7 @@ fn generate_in_turn(
         [0; 32],
         &sections,
     )?;
+    writer.mark_insecure();
     let powers_of_secret = Powers::new(workspace, k, secret)?;
     powers_of_secret.monomial(Writer::new(writer.draft(0)?), progress)?;
     powers_of_secret.lagrange(Writer::new(writer.draft(1)?), progress)?;
@@ -138,7 +140,7 @@ fn generate_scratch_in_turn(
     };
     let monomial = powers_of_secret.monomial(draft("SRS, monomial")?, progress)?;
     let lagrange = powers_of_secret.lagrange(draft("SRS, Lagrange")?, progress)?;
-    Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of(secret))
+    Ok(Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of(secret))?.marked_insecure(true))
 }
 
 fn pair_of(secret: Scalar) -> [ark_bn254::G2Affine; 2] {

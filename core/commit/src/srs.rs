@@ -38,6 +38,7 @@ pub struct Srs {
     lagrange: Option<Column<G1>>,
     pair: [G2Affine; 2],
     root: Option<[u8; 32]>,
+    is_insecure: bool,
 }
 
 impl Srs {
@@ -47,7 +48,14 @@ impl Srs {
     /// # Errors
     /// Those of [`Container::open`]; [`Error::Format`] if the container holds no SRS over BN254.
     pub fn open_container(workspace: &Workspace, path: &Path) -> Result<Self> {
-        Self::of(&Container::open(workspace, path)?)
+        let srs = Self::of(&Container::open(workspace, path)?)?;
+        if srs.is_insecure {
+            tracing::warn!(
+                "{}: INSECURE parameters, whose secret is known: proofs over them can be forged",
+                path.display()
+            );
+        }
+        Ok(srs)
     }
 
     /// The SRS of an open container.
@@ -88,6 +96,7 @@ impl Srs {
             lagrange,
             pair,
             root: Some(container.root()),
+            is_insecure: header.is_insecure,
         })
     }
 
@@ -128,7 +137,17 @@ impl Srs {
             lagrange,
             pair,
             root: None,
+            is_insecure: false,
         })
+    }
+
+    /// Whether the secret is known, as far as the container or the generator says: proofs can be forged then.
+    pub fn is_insecure(&self) -> bool {
+        self.is_insecure
+    }
+
+    pub(super) fn marked_insecure(self, is_insecure: bool) -> Self {
+        Self { is_insecure, ..self }
     }
 
     /// log2 of the number of points.
@@ -227,6 +246,7 @@ impl Srs {
             lagrange: Some(lagrange),
             pair: self.pair,
             root: None,
+            is_insecure: self.is_insecure,
         })
     }
 }

@@ -90,7 +90,7 @@ fn to_container(
         source: error,
     };
     let omega = root_of_unity(k).map_err(refuse)?;
-    let writer = ContainerWriter::create(
+    let mut writer = ContainerWriter::create(
         workspace,
         target,
         Kind::Srs,
@@ -99,6 +99,11 @@ fn to_container(
         [0; 32],
         &sections(k, true, true).map_err(refuse)?,
     )?;
+    if let Monomial::Srs(srs) = &monomial
+        && srs.is_insecure()
+    {
+        writer.mark_insecure();
+    }
     let g = monomial.points(workspace, &writer, 1 << k, progress)?;
     let pair = monomial.pair(&writer)?;
     drop(monomial);

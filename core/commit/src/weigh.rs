@@ -5,6 +5,8 @@
 //! polynomial sum of r^i·X^i has the value (r^n - 1) / (r·w^j - 1) at w^j, so `sum over j < n of (r^n - 1) /
 //! (r·w^j - 1) · g_lagrange_j = sum over i < n of r^i·g_i`. A wrong point makes the difference a non-zero
 //! polynomial of degree below n in r, so it goes unnoticed with probability below n over the field's size.
+//! The n-th of the g_i alone is `sum over j < n of w^-j · g_lagrange_j`, and r^(n-1) times that is its part of
+//! both sums: columns whose last points differ, or lack one, are compared without it.
 //! Each point is checked on the way (range, curve).
 //!
 //! Memory: two read buffers, a tile of points and one of scalars, and the MSM's buckets; all leased, nothing
@@ -33,6 +35,8 @@ pub struct Challenge<F> {
     pub(super) r: F,
     pub(super) r_inverse: F,
     omega: F,
+    /// n.
+    rows: u64,
     /// r^n - 1, not zero.
     numerator: F,
 }
@@ -56,6 +60,7 @@ impl<F: KernelField> Challenge<F> {
             r,
             r_inverse,
             omega,
+            rows: 1 << k,
             numerator,
         })
     }
@@ -71,6 +76,25 @@ impl<F: KernelField> Challenge<F> {
         out.iter_mut().for_each(|value| *value -= F::ONE);
         invert_chunk(out);
         out.iter_mut().for_each(|value| *value *= self.numerator);
+    }
+
+    /// `out[j] = w^-(first + j)`: the values of the last power `X^(n-1)`.
+    pub fn lagrange_of_last(&self, first: u64, out: &mut [F]) {
+        // The inverse of a root of unity of order n is its power n - 1.
+        let inverse = self.omega.pow([self.rows - 1]);
+        powers(out, &inverse.pow([first]), &inverse);
+    }
+
+    /// As [`Self::lagrange`], of the polynomial without its last power: no point's share of `g_(n-1)` counts.
+    pub fn lagrange_without_last(&self, first: u64, out: &mut [F]) {
+        self.lagrange(first, out);
+        let inverse = self.omega.pow([self.rows - 1]);
+        let last = self.r.pow([self.rows - 1]);
+        let mut value = last * inverse.pow([first]);
+        for out in out {
+            *out -= value;
+            value *= inverse;
+        }
     }
 }
 
@@ -186,6 +210,29 @@ mod tests {
                     at(&coefficients, challenge.omega.pow([j as u64])),
                     "k = {k}, j = {j}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_power_is_left_out_in_both_bases() {
+        for k in [0, 1, 3, 7] {
+            let n = 1usize << k;
+            let challenge = challenge(k);
+            let mut coefficients = vec![Fr::ZERO; n];
+            challenge.monomial(0, &mut coefficients);
+            coefficients[n - 1] = Fr::ZERO;
+            let (mut values, mut of_last) = (vec![Fr::ZERO; n], vec![Fr::ZERO; n]);
+            for (i, chunk) in values.chunks_mut(3).enumerate() {
+                challenge.lagrange_without_last(3 * i as u64, chunk);
+            }
+            for (i, chunk) in of_last.chunks_mut(5).enumerate() {
+                challenge.lagrange_of_last(5 * i as u64, chunk);
+            }
+            for j in 0..n {
+                let x = challenge.omega.pow([j as u64]);
+                assert_eq!(values[j], at(&coefficients, x), "k = {k}, j = {j}");
+                assert_eq!(of_last[j], x.pow([n as u64 - 1]), "k = {k}, j = {j}");
             }
         }
     }

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
+use rand::RngCore;
+use rand::rngs::OsRng;
+
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{Accelerator, CountedAccelerator, TaskAccelerator, TaskAcceleratorGuard};
@@ -353,7 +356,7 @@ impl SessionBuilder {
     /// # Errors
     /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started,
     /// [`Error::Unavailable`] for sealed scratch files, or strict secrets, that were asked for and are not
-    /// possible here.
+    /// possible here, and where the system gives no random values.
     pub fn build(self) -> Result<Session> {
         let no_size = |name| {
             move |error: ParseSizeError| Invalid::Setting {
@@ -361,6 +364,7 @@ impl SessionBuilder {
                 reason: error.to_string(),
             }
         };
+        check_entropy()?;
         let memory = self.memory.map_err(no_size("memory budget"))?;
         let limit = self.limit.transpose().map_err(no_size("limit on the process"))?;
         let limit = limit
@@ -409,6 +413,17 @@ impl SessionBuilder {
             is_from_environment: false,
         })
     }
+}
+
+/// That the system gives random values: generators that are seeded later have no way to say that it does not.
+fn check_entropy() -> Result<()> {
+    OsRng
+        .try_fill_bytes(&mut [0])
+        .map_err(|error| Error::Unavailable {
+            what: "random values of the system",
+            source: std::io::Error::other(error),
+            remedy: "allow the system call getrandom in the container's seccomp profile",
+        })
 }
 
 /// Compute threads; 0 is one for each core.

@@ -88,6 +88,9 @@ compiled! {
             progress: &mut (dyn FnMut(Progress) + Send),
         ) -> Result<Column<Self::Scalar>>
             = iden3::read_wtns_over::<Self>;
+        /// [`iden3::read_wtns_bytes`].
+        fn read_wtns_bytes(workspace: &Workspace, name: &Path, file: &[u8]) -> Result<Column<Self::Scalar>>
+            = iden3::read_wtns_bytes_over::<Self>;
         /// An empty constraint system, for a circuit to fill.
         #[cfg(feature = "ark-groth16")]
         #[doc(hidden)]

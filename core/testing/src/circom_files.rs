@@ -4,8 +4,10 @@ use ark_ec::PrimeGroup;
 use ark_ec::scalar_mul::ScalarMul;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ff::{Field, PrimeField};
-use spillproof_format::iden3::{FileKind, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey};
-use spillproof_format::native::{NativeField, point_bytes, write_point};
+use spillproof_format::iden3::{
+    FileKind, SectionWalk, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey,
+};
+use spillproof_format::native::{NativeField, point_bytes, read_point, write_point};
 use spillproof_format::{Curve, Element};
 
 use crate::r1cs::{Circuit, Key, Secrets};
@@ -18,13 +20,32 @@ fn curve_of<E: PairingCurve>() -> Curve {
         .curve
 }
 
-fn points<P: SWCurveConfig<BaseField: NativeField>>(points: &[Affine<P>]) -> Vec<u8> {
+/// Points as a file has them.
+pub fn points<P: SWCurveConfig<BaseField: NativeField>>(points: &[Affine<P>]) -> Vec<u8> {
     let each = point_bytes::<P>();
     let mut bytes = vec![0; each * points.len()];
     for (point, out) in points.iter().zip(bytes.chunks_exact_mut(each)) {
         write_point(point, out);
     }
     bytes
+}
+
+/// The bytes of a section of a file, in the file.
+pub fn section(kind: FileKind, bytes: &[u8], id: u32) -> std::ops::Range<usize> {
+    let mut walk = SectionWalk::new(kind, bytes.len() as u64);
+    while let Some((offset, len)) = walk.next_read() {
+        let start = offset as usize;
+        walk.give(&bytes[start..start + len]).expect("sections");
+    }
+    let range = walk.finish().expect("sections").range(id).expect("the section");
+    range.offset as usize..range.end() as usize
+}
+
+/// The points in the bytes of a file.
+pub fn read_points<P: SWCurveConfig<BaseField: NativeField>>(bytes: &[u8]) -> Vec<Affine<P>> {
+    let each = point_bytes::<P>();
+    let points = bytes.chunks_exact(each).map(|bytes| read_point::<P>(bytes));
+    points.collect::<Result<_, _>>().expect("points")
 }
 
 /// A `.wtns` file.

@@ -73,7 +73,8 @@ impl<F: Field> Circuit<F> {
     }
 
     pub fn log_domain(&self) -> u32 {
-        (self.a.len() + self.public + 1).next_power_of_two().ilog2()
+        let rows = (self.a.len() + self.public + 1).next_power_of_two();
+        rows.ilog2().max(1)
     }
 
     /// The left matrix with the rows that bind the public signals.

@@ -2,7 +2,7 @@
  *
  * The functions have the names, arguments and results of iden3's rapidsnark: a program that calls these needs a new link, and no change.
  * Buffers of JSON get a zero at their end. A size is the buffer's before a call and the text's after it; with *_ERROR_SHORT_BUFFER it is the size
- * that will do. Keys are .zkey files, or containers that `spillproof groth16 import` made of them. */
+ * that will do, with the zero, for every proof with that key; no proof is made then. Keys are .zkey files, or containers that `spillproof groth16 import` made of them. */
 
 #ifndef SPILLPROOF_GROTH16_H
 #define SPILLPROOF_GROTH16_H
@@ -49,7 +49,8 @@ int groth16_prover_zkey_file(const char *zkey_file_path, const void *wtns_buffer
                              unsigned long long *proof_size, char *public_buffer, unsigned long long *public_size,
                              char *error_msg, unsigned long long error_msg_maxsize);
 
-/* Verifies a proof: three texts in JSON. */
+/* Verifies a proof: three texts in JSON. A key whose gamma and delta are equal, as before the first contribution, is an error: proofs can be
+ * forged with it. */
 int groth16_verify(const char *proof, const char *inputs, const char *verification_key, char *error_msg,
                    unsigned long long error_msg_maxsize);
 

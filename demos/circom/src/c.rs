@@ -3,8 +3,8 @@
 //! `include/spillproof_groth16.h` declares them for C.
 //!
 //! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one
-//! of nearly all memory. A key in a buffer is the caller's memory; it and the witness are copied to unnamed
-//! files of the session's folder.
+//! of nearly all memory. A witness is read where it lies, into scratch that is sealed as that of every session.
+//! A key in a buffer, which is public, is copied to an unnamed file of the session's folder.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_ulonglong, c_void};
@@ -18,8 +18,10 @@ use spillproof_bindings::error::explain;
 use spillproof_bindings::pointers::{self, Null, caught, close, held, path};
 use spillproof_engine::Session;
 use spillproof_engine::error::Invalid;
+use spillproof_format::Curve;
 
-use crate::prove::{Key, Proved, verify};
+use crate::json;
+use crate::prove::{Key, WITHOUT_CONTRIBUTION, verify};
 use crate::{Error, Result};
 
 /// The call did as asked; the proof verifies.
@@ -27,17 +29,12 @@ const OK: c_int = 0;
 /// The call failed: the message says why. [`groth16_verify`] returns this number for a proof that does not
 /// verify.
 const ERROR: c_int = 1;
-/// A buffer is too short: the call has written the sizes that are long enough. [`groth16_verify`] returns
+/// A buffer is shorter than the longest texts of a key: the call has written the sizes of these, and made no
+/// proof. [`groth16_verify`] returns
 /// this number when it fails.
 const SHORT_BUFFER: c_int = 2;
 /// The witness has another number of values than the key has signals.
 const INVALID_WITNESS_LENGTH: c_int = 3;
-
-/// Bytes of a proof in JSON, and its zero, over BLS12-381: twelve numbers of at most 116 digits, and the
-/// words.
-const PROOF_BYTES_MAX: u64 = 12 * 119 + 200;
-/// Bytes of a public signal: 77 digits at most, quotation marks, a comma.
-const SIGNAL_BYTES_MAX: u64 = 80;
 
 /// A failure of a call.
 enum Failed {
@@ -123,15 +120,35 @@ impl Prover {
         })
     }
 
-    fn prove(&self, witness: &[u8]) -> Result<Proved> {
-        let (_copy, path) = unnamed(&self.session, witness)?;
-        let witness = self.key.witness(&self.session, &path, &mut |_| ())?;
-        self.key.prove(&self.session, &witness)
+    /// Proves, if the longest texts that the key can have fit.
+    fn prove(&self, witness: &[u8], proof: &Buffer, public: &Buffer) -> std::result::Result<c_int, Failed> {
+        let needed = [proof_bytes(self.key.curve())?, self.public_bytes()];
+        // Both sizes are written, whichever is too short.
+        if proof.room() < needed[0] || public.room() < needed[1] {
+            proof.set_size(needed[0]);
+            public.set_size(needed[1]);
+            return Err(Failed::Short);
+        }
+        let name = Path::new("the witness");
+        let witness = self.key.witness_of(&self.session, name, witness)?;
+        let proved = self.key.prove(&self.session, &witness)?;
+        let texts = [compact(&proved.proof)?, compact(&proved.public)?];
+        proof.put(&texts[0]);
+        public.put(&texts[1]);
+        Ok(OK)
     }
 
+    /// The bytes of the longest text of the key's public signals, with a zero.
     fn public_bytes(&self) -> u64 {
-        self.key.shape().public * SIGNAL_BYTES_MAX + 3
+        // A number has quotation marks and, but for the last, a comma; around all are brackets.
+        let each = json::signal_digits(self.key.curve()) + 3;
+        (self.key.shape().public * each + 2).max(3)
     }
+}
+
+/// The bytes of the longest text of a proof over a curve, with a zero.
+fn proof_bytes(curve: Curve) -> std::result::Result<u64, Failed> {
+    Ok(compact(&json::longest_proof(curve)?)?.len() as u64 + 1)
 }
 
 /// Where an error's text goes.
@@ -199,26 +216,27 @@ impl Buffer {
         }
     }
 
-    /// Whether `text` and a zero fit. Its size is written.
-    fn fits(&self, text: &[u8]) -> bool {
+    /// The bytes that the caller has room for.
+    fn room(&self) -> c_ulonglong {
         // SAFETY: not null ([`Self::check`]); the caller of the C function gives a pointer to a size.
-        let size = unsafe { &mut *self.size };
-        let room = std::mem::replace(size, text.len() as c_ulonglong);
-        let fits = (text.len() as c_ulonglong) < room;
-        if !fits {
-            *size += 1;
-        }
-        fits
+        unsafe { *self.size }
     }
 
-    /// Writes `text`, for which there is room, and a zero.
+    fn set_size(&self, bytes: c_ulonglong) {
+        // SAFETY: as in [`Self::room`].
+        unsafe { *self.size = bytes };
+    }
+
+    /// Writes `text`, a zero, and the size of the text. A text that does not fit is cut.
     fn put(&self, text: &[u8]) {
-        // SAFETY: [`Self::fits`] has compared the length with the size that the caller of the C function gave
-        // for this buffer.
+        let text = &text[..text.len().min((self.room() as usize).saturating_sub(1))];
+        // SAFETY: the caller of the C function gives a pointer to as many bytes as the size says; the text and
+        // the zero are no more.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), self.bytes.cast(), text.len());
             *self.bytes.add(text.len()) = 0;
         }
+        self.set_size(text.len() as c_ulonglong);
     }
 }
 
@@ -247,27 +265,17 @@ fn compact(json: &[u8]) -> std::result::Result<Vec<u8>, Failed> {
     serde_json::to_vec(&value).map_err(|error| Failed::from(Error::from(error)))
 }
 
-fn hand_out(proved: &Proved, proof: &Buffer, public: &Buffer) -> std::result::Result<c_int, Failed> {
-    let texts = [compact(&proved.proof)?, compact(&proved.public)?];
-    // Both sizes are written, whichever is too short.
-    let fit = [proof.fits(&texts[0]), public.fits(&texts[1])];
-    if fit != [true; 2] {
-        return Err(Failed::Short);
-    }
-    proof.put(&texts[0]);
-    public.put(&texts[1]);
-    Ok(OK)
-}
-
 /// Writes the bytes that a proof in JSON takes at most.
 ///
 /// # Safety
 /// `proof_size` is null or points to a size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_proof_size(proof_size: *mut c_ulonglong) {
+    // A point of BLS12-381 is the longer one. No text of a proof fails to be made.
+    let bytes = caught(|| proof_bytes(Curve::Bls12381)).and_then(std::result::Result::ok);
     // SAFETY: by this function's own condition.
-    if let Some(size) = unsafe { proof_size.as_mut() } {
-        *size = PROOF_BYTES_MAX;
+    if let (Some(size), Some(bytes)) = (unsafe { proof_size.as_mut() }, bytes) {
+        *size = bytes;
     }
 }
 
@@ -395,7 +403,7 @@ pub unsafe extern "C" fn groth16_prover_prove(
         public.check()?;
         // SAFETY: by this function's own condition.
         let witness = unsafe { given(wtns_buffer, wtns_size) }?;
-        hand_out(&prover.prove(witness)?, &proof, &public)
+        prover.prove(witness, &proof, &public)
     })
 }
 
@@ -435,7 +443,7 @@ pub unsafe extern "C" fn groth16_prover(
         public.check()?;
         // SAFETY: by this function's own condition.
         let (key, witness) = unsafe { (given(zkey_buffer, zkey_size)?, given(wtns_buffer, wtns_size)?) };
-        hand_out(&Prover::of_bytes(key)?.prove(witness)?, &proof, &public)
+        Prover::of_bytes(key)?.prove(witness, &proof, &public)
     })
 }
 
@@ -464,11 +472,12 @@ pub unsafe extern "C" fn groth16_prover_zkey_file(
         public.check()?;
         // SAFETY: by this function's own condition.
         let (name, witness) = unsafe { (text(zkey_file_path)?, given(wtns_buffer, wtns_size)?) };
-        hand_out(&Prover::of_file(path(name))?.prove(witness)?, &proof, &public)
+        Prover::of_file(path(name))?.prove(witness, &proof, &public)
     })
 }
 
-/// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none.
+/// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none, and for a key
+/// without a contribution, with which anyone can forge proofs.
 ///
 /// # Safety
 /// `proof`, `inputs` and `verification_key` are null or texts with a zero at their end; `error_msg` is null
@@ -488,7 +497,11 @@ pub unsafe extern "C" fn groth16_verify(
         let texts = unsafe { [text(verification_key)?, text(inputs)?, text(proof)?] };
         let names = ["the verification key", "the public signals", "the proof"].map(Path::new);
         let [key, public, proof] = [0, 1, 2].map(|at| (names[at], texts[at]));
-        is_invalid = !verify(&*session()?, [key, public, proof])?.verifies;
+        let verified = verify(&*session()?, [key, public, proof])?;
+        if verified.is_without_contribution {
+            return Err(Failed::Other(WITHOUT_CONTRIBUTION.to_owned()));
+        }
+        is_invalid = !verified.verifies;
         Ok(OK)
     });
     match (code, is_invalid) {

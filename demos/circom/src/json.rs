@@ -1,49 +1,110 @@
-//! The JSON files of snarkjs and rapidsnark: proofs, public signals, verification keys. Numbers are decimal
-//! texts; points have three projective coordinates, the last of which is one, or zero at infinity.
+//! The JSON files of snarkjs and rapidsnark: proofs, public signals, verification keys.
 //!
-//! rapidsnark ends its files with zero bytes, which are ignored.
+//! Written are: numbers as decimal texts, points as three projective coordinates, the last of which is one, or
+//! zero at infinity. Read is in all files what snarkjs takes and what has one meaning:
+//!
+//! - A number is a text, in decimal or (after `0x`) in hexadecimal digits, or an integer of JSON. It is below
+//!   the modulus.
+//! - A point has three coordinates, the last of which is one or zero, or two.
+//! - `protocol` is groth16, or missing. `curve` is a name of the curve in any spelling of snarkjs, or missing
+//!   (rapidsnark writes none): a proof is then over its key's curve, and a key over that on which its alpha is.
+//!   `nPublic` is the number of signals, or missing.
+//! - Zero bytes at the end, which rapidsnark leaves there, are ignored; so are fields of other names.
 
-use std::fs;
 use std::path::Path;
-use std::str::FromStr;
+use std::{fmt, fs};
 
-use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+use ark_ec::{AffineRepr, CurveConfig};
 use ark_ff::{AdditiveGroup, Field, PrimeField};
 use num_bigint::BigUint;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use spillproof_format::Curve;
-use spillproof_groth16::{PairingCurve, Proof};
+use spillproof_groth16::{PairingCurve, PairingGroups, Proof, over_curve};
 
 use crate::{Error, Result, content};
 
 /// Longest file in bytes that is read: far above what any circuit's verification key has.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
+/// The protocol of all files.
+const PROTOCOL: &str = "groth16";
+/// Longest text of a number that is read: hexadecimal digits of twice the largest field.
+const NUMBER_DIGITS_MAX: usize = 256;
+
 /// A proof's file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ProofFile {
-    pi_a: Vec<String>,
-    pi_b: Vec<Vec<String>>,
-    pi_c: Vec<String>,
-    protocol: String,
-    curve: String,
+    pi_a: Vec<Number>,
+    pi_b: Vec<Vec<Number>>,
+    pi_c: Vec<Number>,
+    protocol: Option<String>,
+    curve: Option<String>,
 }
 
 /// A verification key's file. snarkjs also writes the pairing of alpha and beta, which no verifier reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeyFile {
-    protocol: String,
-    curve: String,
+    protocol: Option<String>,
+    curve: Option<String>,
     #[serde(rename = "nPublic")]
-    public: u64,
-    vk_alpha_1: Vec<String>,
-    vk_beta_2: Vec<Vec<String>>,
-    vk_gamma_2: Vec<Vec<String>>,
-    vk_delta_2: Vec<Vec<String>>,
+    public: Option<u64>,
+    vk_alpha_1: Vec<Number>,
+    vk_beta_2: Vec<Vec<Number>>,
+    vk_gamma_2: Vec<Vec<Number>>,
+    vk_delta_2: Vec<Vec<Number>>,
     #[serde(rename = "IC")]
-    ic: Vec<Vec<String>>,
+    ic: Vec<Vec<Number>>,
+}
+
+/// A number of a file, of any size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Number(BigUint);
+
+impl Number {
+    /// As snarkjs reads a text.
+    fn of_text(text: &str) -> Option<Self> {
+        let (digits, radix) = match text.strip_prefix("0x") {
+            Some(digits) => (digits, 16),
+            None => (text, 10),
+        };
+        // The parser of integers takes signs and underscores, too.
+        let is_number = (1..=NUMBER_DIGITS_MAX).contains(&digits.len())
+            && digits.chars().all(|digit| digit.is_digit(radix));
+        let value = BigUint::parse_bytes(digits.as_bytes(), radix).filter(|_| is_number);
+        value.map(Self)
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+struct NumberVisitor;
+
+impl Visitor<'_> for NumberVisitor {
+    type Value = Number;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number: a text of decimal or, after 0x, hexadecimal digits")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Number, E> {
+        Number::of_text(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Number, E> {
+        Ok(Number(value.into()))
+    }
 }
 
 /// The points of a verification key.
@@ -64,11 +125,13 @@ pub fn curve_name(curve: Curve) -> &'static str {
     }
 }
 
-/// The curve of a file with this name in it.
+/// The curve that a file names, in any spelling that snarkjs takes: it compares letters and digits only.
 fn curve_named(name: &str, file: &Path) -> Result<Curve> {
-    match name.to_ascii_lowercase().as_str() {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    match letters.as_str() {
         "bn128" | "bn254" | "altbn128" => Ok(Curve::Bn254),
-        "bls12381" | "bls12-381" => Ok(Curve::Bls12381),
+        "bls12381" => Ok(Curve::Bls12381),
         _ => Err(content(
             file,
             format!("curve \"{name}\": proofs over bn128 and bls12381 are verified"),
@@ -76,13 +139,29 @@ fn curve_named(name: &str, file: &Path) -> Result<Curve> {
     }
 }
 
-fn parse<T: DeserializeOwned>((name, text): (&Path, &[u8]), kind: &str) -> Result<T> {
+fn parse<T: DeserializeOwned>(text: (&Path, &[u8]), kind: &str) -> Result<T> {
+    let (file, text) = text;
     let end = text
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
     serde_json::from_slice(&text[..end])
-        .map_err(|error| content(name, format!("it is not {kind} of snarkjs: {error}")))
+        .map_err(|error| content(file, format!("it is not {kind} of snarkjs: {error}")))
+}
+
+/// Reads a file of one protocol: that of another one has other fields, and is refused by its name.
+fn parse_groth16<T: DeserializeOwned>(text: (&Path, &[u8]), kind: &str) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Named {
+        protocol: Option<String>,
+    }
+    match parse::<Named>(text, kind)?.protocol {
+        Some(other) if !other.eq_ignore_ascii_case(PROTOCOL) => Err(content(
+            text.0,
+            format!("it is {kind} of the protocol \"{other}\": those of {PROTOCOL} are taken"),
+        )),
+        _ => parse(text, kind),
+    }
 }
 
 /// The bytes of a file of at most 256 MiB, which is far above what any circuit's verification key has.
@@ -101,33 +180,33 @@ pub fn read(file: &Path) -> Result<Vec<u8>> {
     fs::read(file).map_err(failed)
 }
 
-/// A decimal number below the field's modulus.
-fn number<F: PrimeField>(text: &str, file: &Path, name: &str) -> Result<F> {
-    let digits_max = F::MODULUS_BIT_SIZE as usize;
-    let value = Some(text)
-        .filter(|text| text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit()))
-        .and_then(|text| BigUint::from_str(text).ok());
-    let value = value.ok_or_else(|| content(file, format!("{name}: \"{text}\" is not a decimal number")))?;
-    F::from_bigint(F::BigInt::try_from(value).unwrap_or(F::MODULUS))
-        .ok_or_else(|| content(file, format!("{name}: {text} is not below the modulus")))
+/// A number below the field's modulus.
+fn element<F: PrimeField>(number: &Number, file: &Path, name: &str) -> Result<F> {
+    F::from_bigint(F::BigInt::try_from(number.0.clone()).unwrap_or(F::MODULUS))
+        .ok_or_else(|| content(file, format!("{name}: {} is not below the modulus", number.0)))
 }
 
 /// The coordinates of a point, each with so many numbers as its field has over the prime field.
-fn point<P>(coordinates: &[Vec<String>], file: &Path, name: &str) -> Result<Affine<P>>
+fn point<P>(coordinates: &[Vec<Number>], file: &Path, name: &str) -> Result<Affine<P>>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
     let degree = P::BaseField::extension_degree() as usize;
-    let [x, y, z] = coordinates else {
-        return Err(content(
-            file,
-            format!("{name}: {} coordinates, and a point has 3", coordinates.len()),
-        ));
+    let (x, y, z) = match coordinates {
+        [x, y] => (x, y, None),
+        [x, y, z] => (x, y, Some(z)),
+        _ => {
+            let count = coordinates.len();
+            return Err(content(
+                file,
+                format!("{name}: {count} coordinates, and a point has 3, or 2"),
+            ));
+        }
     };
-    let coordinate = |numbers: &Vec<String>| -> Result<P::BaseField> {
+    let coordinate = |numbers: &Vec<Number>| -> Result<P::BaseField> {
         let elements = numbers
             .iter()
-            .map(|text| number::<<P::BaseField as Field>::BasePrimeField>(text, file, name));
+            .map(|number| element::<<P::BaseField as Field>::BasePrimeField>(number, file, name));
         let elements = elements.collect::<Result<Vec<_>>>()?;
         let count = elements.len();
         let value = P::BaseField::from_base_prime_field_elems(elements).filter(|_| count == degree);
@@ -138,7 +217,8 @@ where
             )
         })
     };
-    let (x, y, z) = (coordinate(x)?, coordinate(y)?, coordinate(z)?);
+    let (x, y, z) = (coordinate(x)?, coordinate(y)?, z.map(coordinate));
+    let z = z.unwrap_or(Ok(P::BaseField::ONE))?;
     if z == P::BaseField::ZERO {
         return Ok(Affine::identity());
     }
@@ -158,15 +238,15 @@ where
     Ok(point)
 }
 
-fn point_of_g1<P>(coordinates: &[String], file: &Path, name: &str) -> Result<Affine<P>>
+fn point_of_g1<P>(coordinates: &[Number], file: &Path, name: &str) -> Result<Affine<P>>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
-    let coordinates: Vec<_> = coordinates.iter().map(|text| vec![text.clone()]).collect();
+    let coordinates: Vec<_> = coordinates.iter().map(|number| vec![number.clone()]).collect();
     point(&coordinates, file, name)
 }
 
-fn coordinates<P>(point: &Affine<P>) -> Vec<Vec<String>>
+fn coordinates<P>(point: &Affine<P>) -> Vec<Vec<Number>>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
@@ -174,12 +254,12 @@ where
     let (x, y, z) = point.xy().map_or((zero, one, zero), |(x, y)| (x, y, one));
     let coordinates = [x, y, z].map(|value| {
         let elements = value.to_base_prime_field_elements();
-        elements.map(|element| element.to_string()).collect()
+        elements.map(|element| Number(element.into())).collect()
     });
     coordinates.to_vec()
 }
 
-fn coordinates_of_g1<P>(point: &Affine<P>) -> Vec<String>
+fn coordinates_of_g1<P>(point: &Affine<P>) -> Vec<Number>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
@@ -202,8 +282,8 @@ impl ProofFile {
             pi_a: coordinates_of_g1(&proof.a),
             pi_b: coordinates(&proof.b),
             pi_c: coordinates_of_g1(&proof.c),
-            protocol: "groth16".into(),
-            curve: curve_name(curve).into(),
+            protocol: Some(PROTOCOL.into()),
+            curve: Some(curve_name(curve).into()),
         })
     }
 
@@ -212,9 +292,7 @@ impl ProofFile {
     /// # Errors
     /// [`Error::Content`].
     pub fn parse(text: (&Path, &[u8])) -> Result<Self> {
-        let found: Self = parse(text, "a proof")?;
-        check_protocol(text.0, &found.protocol)?;
-        Ok(found)
+        parse_groth16(text, "a proof")
     }
 
     /// The proof.
@@ -229,22 +307,13 @@ impl ProofFile {
         })
     }
 
-    /// Its curve.
+    /// The curve that it names, if it names one.
     ///
     /// # Errors
     /// [`Error::Content`].
-    pub fn curve(&self, file: &Path) -> Result<Curve> {
-        curve_named(&self.curve, file)
-    }
-}
-
-fn check_protocol(file: &Path, protocol: &str) -> Result<()> {
-    match protocol {
-        "groth16" => Ok(()),
-        other => Err(content(
-            file,
-            format!("protocol \"{other}\": proofs of groth16 are verified"),
-        )),
+    pub fn curve(&self, file: &Path) -> Result<Option<Curve>> {
+        let name = self.curve.as_deref();
+        name.map(|name| curve_named(name, file)).transpose()
     }
 }
 
@@ -256,9 +325,9 @@ impl KeyFile {
     pub fn text<E: PairingCurve>(key: &KeyPoints<E>, curve: Curve) -> Result<Vec<u8>> {
         let [beta, gamma, delta] = &key.others;
         pretty(&Self {
-            protocol: "groth16".into(),
-            curve: curve_name(curve).into(),
-            public: key.ic.len().saturating_sub(1) as u64,
+            protocol: Some(PROTOCOL.into()),
+            curve: Some(curve_name(curve).into()),
+            public: Some(key.ic.len().saturating_sub(1) as u64),
             vk_alpha_1: coordinates_of_g1(&key.alpha),
             vk_beta_2: coordinates(beta),
             vk_gamma_2: coordinates(gamma),
@@ -273,25 +342,45 @@ impl KeyFile {
     /// [`Error::Content`].
     pub fn parse(text: (&Path, &[u8])) -> Result<Self> {
         let file = text.0;
-        let found: Self = parse(text, "a verification key")?;
-        check_protocol(file, &found.protocol)?;
-        if found.public.checked_add(1) != Some(found.ic.len() as u64) {
-            let details = format!(
-                "{} points of IC for {} public signals: there is one more than signals",
-                found.ic.len(),
-                found.public
-            );
-            return Err(content(file, details));
+        let found: Self = parse_groth16(text, "a verification key")?;
+        let points = found.ic.len() as u64;
+        match found.public {
+            Some(public) if public.checked_add(1) != Some(points) => Err(content(
+                file,
+                format!("{points} points of IC for {public} public signals: there is one more than signals"),
+            )),
+            None if points == 0 => Err(content(file, "no points of IC: there is one at least")),
+            _ => Ok(found),
         }
-        Ok(found)
     }
 
-    /// Its curve.
+    /// The curve that it names, if it names one.
     ///
     /// # Errors
     /// [`Error::Content`].
-    pub fn curve(&self, file: &Path) -> Result<Curve> {
-        curve_named(&self.curve, file)
+    pub fn curve(&self, file: &Path) -> Result<Option<Curve>> {
+        let name = self.curve.as_deref();
+        name.map(|name| curve_named(name, file)).transpose()
+    }
+
+    /// The curve that its alpha is on.
+    ///
+    /// # Errors
+    /// [`Error::Content`] if there is none.
+    pub fn curve_of_points(&self, file: &Path) -> Result<Curve> {
+        let is_point = |alpha: Result<bool>| alpha.unwrap_or(false);
+        let alpha = &self.vk_alpha_1;
+        let bn254 = point_of_g1::<ark_bn254::g1::Config>(alpha, file, "vk_alpha_1").map(|it| !it.is_zero());
+        let bls12_381 =
+            point_of_g1::<ark_bls12_381::g1::Config>(alpha, file, "vk_alpha_1").map(|it| !it.is_zero());
+        match (is_point(bn254), is_point(bls12_381)) {
+            (true, false) => Ok(Curve::Bn254),
+            (false, true) => Ok(Curve::Bls12381),
+            _ => Err(content(
+                file,
+                "it names no curve, and vk_alpha_1 is no point of bn128 or bls12381",
+            )),
+        }
     }
 
     /// The key's points.
@@ -312,6 +401,35 @@ impl KeyFile {
     }
 }
 
+/// The text of a proof over a curve whose numbers have the most digits.
+///
+/// # Errors
+/// None that a curve can cause.
+pub fn longest_proof(curve: Curve) -> Result<Vec<u8>> {
+    over_curve!(curve, E => {
+        type Coordinate = <<E as PairingGroups>::G1Config as CurveConfig>::BaseField;
+        let largest = || Number((-Coordinate::ONE).into());
+        let [zero, one] = [0u32, 1].map(|value| Number(value.into()));
+        let in_g1 = || vec![largest(), largest(), one.clone()];
+        let in_g2 = || vec![largest(), largest()];
+        pretty(&ProofFile {
+            pi_a: in_g1(),
+            pi_b: vec![in_g2(), in_g2(), vec![one.clone(), zero.clone()]],
+            pi_c: in_g1(),
+            protocol: Some(PROTOCOL.into()),
+            curve: Some(curve_name(curve).into()),
+        })
+    })
+}
+
+/// The most digits of a public signal over a curve.
+pub fn signal_digits(curve: Curve) -> u64 {
+    over_curve!(curve, E => {
+        let largest: BigUint = (-<E as PairingGroups>::Scalar::ONE).into();
+        largest.to_string().len() as u64
+    })
+}
+
 /// The text of public signals.
 ///
 /// # Errors
@@ -327,9 +445,9 @@ pub fn public_text<F: PrimeField>(signals: &[F]) -> Result<Vec<u8>> {
 /// [`Error::Content`].
 pub fn read_public<F: PrimeField>(text: (&Path, &[u8])) -> Result<Vec<F>> {
     let file = text.0;
-    let texts: Vec<String> = parse(text, "a list of public signals")?;
-    texts
+    let numbers: Vec<Number> = parse(text, "a list of public signals")?;
+    numbers
         .iter()
-        .map(|text| number(text, file, "a public signal"))
+        .map(|number| element(number, file, "a public signal"))
         .collect()
 }

@@ -13,12 +13,11 @@ use spillproof_engine::Session;
 use spillproof_engine::column::{Column, Container, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
-use spillproof_format::groth16::Groth16Key;
+use spillproof_format::Curve;
 use spillproof_format::iden3::FileKind;
-use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::iden3::{
-    self, Contributed, ImportedKey, NewKey, Origin, Progress, VerifiedKey, VerifiedPtau, curve_of, read_wtns,
-    read_zkey,
+    self, Contributed, ImportedKey, NewKey, Origin, Progress, Truncated, VerifiedKey, VerifiedPtau, curve_of,
+    read_wtns, read_wtns_bytes, read_zkey,
 };
 use spillproof_groth16::{
     PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, over_curve, plan as plan_of, prove_in,
@@ -76,24 +75,24 @@ impl Form {
     }
 }
 
-/// A key's sizes and curve. Of a container no column is read; of a `.zkey` file all coefficients are.
+/// What is known of a key without a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Its curve.
+    pub curve: Curve,
+    /// Its sizes.
+    pub shape: Shape,
+    /// Whether gamma and delta are equal, as in a key that no one has contributed to: proofs can be forged.
+    pub is_without_contribution: bool,
+}
+
+/// A key's sizes and curve. Of a container only the points of the header's size are read; of a `.zkey` file
+/// all coefficients are.
 ///
 /// # Errors
 /// The engine's.
-pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
-    let workspace = session.workspace();
-    if Form::of(file)? == Form::Zkey {
-        return Ok(iden3::shape_of_zkey(workspace, file, &mut |_| ())?);
-    }
-    let container = Container::open(workspace, file)?;
-    let refuse = |source: FormatError| {
-        Error::from(spillproof_engine::Error::Format {
-            file: file.to_owned(),
-            source,
-        })
-    };
-    let key = Groth16Key::of(container.header()).map_err(refuse)?;
-    Ok((key.shape, key.curve))
+pub fn summary_of(session: &Session, file: &Path) -> Result<Summary> {
+    Ok(Key::open(session, file, &mut |_| ())?.summary())
 }
 
 /// A key that is open.
@@ -147,6 +146,15 @@ impl Key {
         &self.shape
     }
 
+    /// What is known of it without a proof.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            curve: self.curve,
+            shape: self.shape,
+            is_without_contribution: with_key!(&self.key, key => key.verifying.is_without_contribution()),
+        }
+    }
+
     /// Reads a `.wtns` file.
     ///
     /// # Errors
@@ -156,6 +164,18 @@ impl Key {
         Ok(Witness(match self.curve {
             Curve::Bls12381 => Values::Bls12381(read_wtns::<Bls12_381>(workspace, file, follow)?),
             _ => Values::Bn254(read_wtns::<Bn254>(workspace, file, follow)?),
+        }))
+    }
+
+    /// Reads a `.wtns` file in memory, where it is. The name is for errors.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn witness_of(&self, session: &Session, name: &Path, file: &[u8]) -> Result<Witness> {
+        let workspace = session.workspace();
+        Ok(Witness(match self.curve {
+            Curve::Bls12381 => Values::Bls12381(read_wtns_bytes::<Bls12_381>(workspace, name, file)?),
+            _ => Values::Bn254(read_wtns_bytes::<Bn254>(workspace, name, file)?),
         }))
     }
 
@@ -293,6 +313,19 @@ pub fn prepare_ptau(session: &Session, files: [&Path; 2], follow: Follow<'_>) ->
     Ok(iden3::prepare_ptau(session.workspace(), files, follow)?)
 }
 
+/// Cuts a `.ptau` file to fewer powers, in a new one; see [`iden3::truncate_ptau`].
+///
+/// # Errors
+/// The engine's.
+pub fn truncate_ptau(
+    session: &Session,
+    files: [&Path; 2],
+    power: u32,
+    follow: Follow<'_>,
+) -> Result<Truncated> {
+    Ok(iden3::truncate_ptau(session.workspace(), files, power, follow)?)
+}
+
 /// Verifies a `.ptau` file; see [`iden3::verify_ptau`].
 ///
 /// # Errors
@@ -319,7 +352,13 @@ pub struct Verified {
     pub public_signals: usize,
     /// Whether the proof verifies.
     pub verifies: bool,
+    /// Whether gamma and delta of the key are equal, as in one that no one has contributed to: that a proof
+    /// verifies says nothing then.
+    pub is_without_contribution: bool,
 }
+
+/// What is said of a key without a contribution.
+pub const WITHOUT_CONTRIBUTION: &str = "INSECURE: gamma and delta of this key are equal, as in one without a contribution: proofs can be forged with it";
 
 /// Verifies. The names are for errors.
 ///
@@ -328,14 +367,17 @@ pub struct Verified {
 pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> Result<Verified> {
     let (key_name, proof_name) = (key.0, proof.0);
     let (key, proof) = (KeyFile::parse(key)?, ProofFile::parse(proof)?);
-    let curve = key.curve(key_name)?;
-    if proof.curve(proof_name)? != curve {
-        let name = curve_name(curve);
-        return Err(content(
-            proof_name,
-            format!("it is over another curve than {name}, the key's"),
-        ));
-    }
+    let curve = match (key.curve(key_name)?, proof.curve(proof_name)?) {
+        (Some(curve), Some(other)) if curve != other => {
+            let name = curve_name(curve);
+            return Err(content(
+                proof_name,
+                format!("it is over another curve than {name}, the key's"),
+            ));
+        }
+        (Some(curve), _) | (None, Some(curve)) => curve,
+        (None, None) => key.curve_of_points(key_name)?,
+    };
     over_curve!(curve, E => {
         let (points, proof) = (key.points::<E>(key_name)?, proof.proof::<E>(proof_name)?);
         let signals = read_public::<<E as PairingGroups>::Scalar>(public)?;
@@ -352,6 +394,7 @@ pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> R
             curve,
             public_signals: signals.len(),
             verifies,
+            is_without_contribution: key.is_without_contribution(),
         })
     })
 }

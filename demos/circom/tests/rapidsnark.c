@@ -75,11 +75,30 @@ int main(int count, char **arguments) {
     void *prover = 0;
     EXPECT(PROVER_OK, groth16_prover_create_zkey_file(&prover, arguments[1], message, sizeof message));
     for (int turn = 0; turn < 2; turn++) {
+        /* One buffer is too short, then the other, then both: no proof is made, so the witness is not looked at. */
         unsigned long long proof_size = 10, public_size = public_max;
-        EXPECT(PROVER_ERROR_SHORT_BUFFER, groth16_prover_prove(prover, witness, witness_size, proof, &proof_size, public_signals,
+        EXPECT(PROVER_ERROR_SHORT_BUFFER, groth16_prover_prove(prover, key, key_size, proof, &proof_size, public_signals,
                                                                &public_size, message, sizeof message));
-        CHECK(proof_size > 500 && proof_size <= proof_max);
-        /* A proof has other numbers each time, and a few digits more or less. */
+        unsigned long long needed = proof_size;
+        CHECK(needed > 500 && needed <= proof_max && public_size == public_max);
+        public_size = public_max - 1;
+        EXPECT(PROVER_ERROR_SHORT_BUFFER, groth16_prover_prove(prover, key, key_size, proof, &proof_size, public_signals,
+                                                               &public_size, message, sizeof message));
+        CHECK(proof_size == needed && public_size == public_max);
+        proof_size = public_size = 0;
+        EXPECT(PROVER_ERROR_SHORT_BUFFER, groth16_prover_zkey_file(arguments[1], key, key_size, proof, &proof_size, public_signals,
+                                                                   &public_size, message, sizeof message));
+        CHECK(proof_size == needed && public_size == public_max);
+        /* A proof has other numbers each time, and a few digits more or less: buffers of just these sizes do. */
+        char *exact_proof = malloc(proof_size), *exact_signals = malloc(public_size);
+        for (int again = 0; again < 5; again++) {
+            proof_size = needed;
+            public_size = public_max;
+            EXPECT(PROVER_OK, groth16_prover_prove(prover, witness, witness_size, exact_proof, &proof_size, exact_signals,
+                                                   &public_size, message, sizeof message));
+            CHECK(strlen(exact_proof) == proof_size && proof_size < needed && strlen(exact_signals) == public_size);
+        }
+        free(exact_proof), free(exact_signals);
         proof_size = proof_max;
         public_size = public_max;
         EXPECT(PROVER_OK, groth16_prover_prove(prover, witness, witness_size, proof, &proof_size, public_signals, &public_size,

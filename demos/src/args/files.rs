@@ -212,9 +212,11 @@ impl Srs {
 impl Ptau {
     fn files(&self) -> Files<'_> {
         match self {
-            Self::Prepare { file, out } => Files::new([("FILE", file)], [("OUT", out)]),
+            Self::Prepare { file, out } | Self::Truncate { file, out, .. } => {
+                Files::new([("FILE", file)], [("OUT", out)])
+            }
             Self::Import { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
-            Self::Verify { file } => Files::new([("FILE", file)], []),
+            Self::Verify { file, .. } => Files::new([("FILE", file)], []),
         }
     }
 }

@@ -18,7 +18,8 @@ pub enum Groth16 {
         /// The new file of public signals, in JSON as snarkjs has it.
         public: PathBuf,
     },
-    /// Verify a proof; exit status 0 if it verifies.
+    /// Verify a proof; exit status 0 if it verifies. A key whose gamma and delta are equal, as before the first
+    /// contribution, is refused: anyone can forge proofs with it.
     Verify {
         /// The verification key, in JSON as snarkjs has it.
         key: PathBuf,
@@ -26,6 +27,9 @@ pub enum Groth16 {
         public: PathBuf,
         /// The proof.
         proof: PathBuf,
+        /// Whether such a key is taken.
+        #[command(flatten)]
+        allow: AllowInsecure,
     },
     /// Make the key of a circuit from the first phase of a ceremony, as snarkjs makes it.
     Setup {
@@ -67,7 +71,7 @@ pub enum Groth16 {
         name: Option<String>,
     },
     /// Verify that a key is that of a circuit and of a first phase, with the contributions that it lists, as
-    /// `snarkjs zkey verify` does.
+    /// `snarkjs zkey verify` does. A key without a contribution is refused.
     VerifyKey {
         /// The circuit: a .r1cs file.
         circuit: PathBuf,
@@ -75,6 +79,9 @@ pub enum Groth16 {
         powers: PathBuf,
         /// The .zkey file.
         key: PathBuf,
+        /// Whether a key without a contribution is taken.
+        #[command(flatten)]
+        allow: AllowInsecure,
     },
     /// Write a built-in circuit's witness and INSECURE key, for trials and measurements: the seed is enough
     /// to forge proofs with it.
@@ -106,6 +113,14 @@ pub enum Groth16 {
         /// A .zkey file or a container.
         key: PathBuf,
     },
+}
+
+/// Whether files are taken with which anyone can forge proofs.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct AllowInsecure {
+    /// Take a file without a contribution, too, with which anyone can forge proofs: for tests.
+    #[arg(id = "allow_insecure", long = "allow-insecure")]
+    pub insecure: bool,
 }
 
 /// A circuit that fills 2^K rows.

@@ -137,6 +137,16 @@ pub enum Proved {
     OfProgram(OfProgram, PathBuf),
 }
 
+impl Proved {
+    /// Where its parameters come from.
+    pub fn parameters(&self) -> &Parameters {
+        match self {
+            Self::BuiltIn(statement) => &statement.parameters,
+            Self::OfProgram(of, _) => &of.parameters,
+        }
+    }
+}
+
 /// What a proof is verified of.
 #[derive(Debug, Clone)]
 pub enum Verified {
@@ -144,6 +154,16 @@ pub enum Verified {
     BuiltIn(Statement),
     /// A circuit of a program's own, with the public inputs.
     OfProgram(OfProgram, PublicInputs),
+}
+
+impl Verified {
+    /// Where its parameters come from.
+    pub fn parameters(&self) -> &Parameters {
+        match self {
+            Self::BuiltIn(statement) => &statement.parameters,
+            Self::OfProgram(of, _) => &of.parameters,
+        }
+    }
 }
 
 /// Where public inputs of a program's own circuit are.

@@ -21,7 +21,7 @@ use crate::args::{Commit, Global};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::run::{Result, Run, hex};
-use crate::systems::params::{Bases, open_srs};
+use crate::systems::params::{Bases, INSECURE, open_srs};
 
 #[derive(Serialize)]
 struct Outcome {
@@ -29,6 +29,8 @@ struct Outcome {
     opening: Option<Opening>,
     /// Which devices computed the sums; `None` if no GPU was asked for.
     gpu: Option<Used>,
+    /// Whether the secret of the SRS is known.
+    insecure: bool,
 }
 
 #[derive(Serialize)]
@@ -93,10 +95,14 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
     if let Some(used) = &gpu {
         run.say(used.said());
     }
+    if srs.is_insecure() {
+        run.say(INSECURE);
+    }
     let outcome = Outcome {
         commitment,
         opening,
         gpu,
+        insecure: srs.is_insecure(),
     };
     if let Some(out) = out {
         out.write(serde_json::to_string_pretty(&outcome)? + "\n")?;

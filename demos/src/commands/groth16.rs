@@ -7,19 +7,18 @@ use serde::Serialize;
 use spillproof_circom::example::Circuit;
 use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
-    Key as Opened, Proved, contribute as add_contribution, import as import_key, plan as plan_of, setup,
-    shape_of, verify, verify_key,
+    Key as Opened, Proved, Summary, WITHOUT_CONTRIBUTION, contribute as add_contribution,
+    import as import_key, plan as plan_of, setup, summary_of, verify, verify_key,
 };
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
-use spillproof_groth16::Shape;
 use spillproof_groth16::iden3::{self, Contributor, Origin};
 
 use super::plan;
-use crate::args::{Global, Groth16 as Command, Groth16Example, Pairing};
+use crate::args::{AllowInsecure, Global, Groth16 as Command, Groth16Example, Pairing};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, write_together};
 use crate::report::progress::Progress;
 use crate::report::steps;
 use crate::run::{Result, Run, hex};
@@ -36,7 +35,12 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             proof,
             public,
         } => prove_files(global, key, witness, [proof, public]),
-        Command::Verify { key, public, proof } => verify_files(global, key, public, proof),
+        Command::Verify {
+            key,
+            public,
+            proof,
+            allow,
+        } => verify_files(global, [key, public, proof], *allow),
         Command::Setup { circuit, powers, key } => make_key(global, [circuit, powers], key),
         Command::Contribute {
             key,
@@ -64,7 +68,12 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             };
             contribute(global, [key, out], name.as_deref(), &origin)
         }
-        Command::VerifyKey { circuit, powers, key } => verify_key_file(global, [circuit, powers, key]),
+        Command::VerifyKey {
+            circuit,
+            powers,
+            key,
+            allow,
+        } => verify_key_file(global, [circuit, powers, key], *allow),
         Command::Example(example) => write_example(global, example),
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
@@ -90,18 +99,22 @@ struct Key {
     coefficients: u64,
     /// Distinct values of coefficients, where they were counted.
     values: u64,
+    /// Whether proofs can be forged with it: gamma and delta are equal.
+    insecure: bool,
 }
 
 impl Key {
-    fn of(file: &Path, curve: Curve, shape: &Shape) -> Self {
+    fn of(file: &Path, summary: &Summary) -> Self {
+        let shape = &summary.shape;
         Self {
             file: file.display().to_string(),
-            curve: curve_name(curve),
+            curve: curve_name(summary.curve),
             signals: shape.signals,
             public: shape.public,
             log_domain: shape.log_domain,
             coefficients: shape.coefficients,
             values: shape.values,
+            insecure: summary.is_without_contribution,
         }
     }
 
@@ -110,6 +123,9 @@ impl Key {
             "{}: a Groth16 key over {}: {} signals, {} of them public, 2^{} rows, {} coefficients with {} values",
             self.file, self.curve, self.signals, self.public, self.log_domain, self.coefficients, self.values
         ));
+        if self.insecure {
+            run.say(WITHOUT_CONTRIBUTION);
+        }
     }
 }
 
@@ -135,16 +151,14 @@ fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&P
         .recorder
         .phase("prove", |_| opened.prove(&session, &witness))?;
     steps::forget();
-    let key = Key::of(key, opened.curve(), opened.shape());
+    let key = Key::of(key, &opened.summary());
     let Proved {
         proof: proof_text,
         public: public_text,
         public_signals,
     } = proved;
     let texts = [proof_text, public_text];
-    for (output, text) in outputs.into_iter().zip(texts) {
-        output.write(text)?;
-    }
+    write_together(outputs.into_iter().zip(texts).collect())?;
     key.tell(&run);
     let outcome = ProvedFiles {
         key,
@@ -167,14 +181,31 @@ struct Verified {
     curve: &'static str,
     public_signals: usize,
     verifies: bool,
+    /// Whether proofs can be forged with the key: gamma and delta are equal.
+    insecure: bool,
 }
 
-fn verify_files(global: &Global, key: &Path, public: &Path, proof: &Path) -> Result<()> {
+/// Refuses what anyone can forge, unless that is allowed.
+pub(super) fn refuse_insecure(file: &Path, allow: AllowInsecure, words: &str) -> Result<()> {
+    match allow.insecure {
+        true => Ok(()),
+        false => Err(Failure::Content {
+            file: file.to_owned(),
+            details: format!("{words} (--allow-insecure takes it all the same)"),
+        }),
+    }
+}
+
+fn verify_files(global: &Global, files: [&Path; 3], allow: AllowInsecure) -> Result<()> {
+    let [key, public, proof] = files;
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let texts = [json::read(key)?, json::read(public)?, json::read(proof)?];
     let files = [(key, &*texts[0]), (public, &*texts[1]), (proof, &*texts[2])];
     let verified = run.recorder.phase("verify", |_| verify(&session, files))?;
+    if verified.is_without_contribution {
+        refuse_insecure(key, allow, WITHOUT_CONTRIBUTION)?;
+    }
     if !verified.verifies {
         return Err(Failure::Content {
             file: proof.to_owned(),
@@ -187,8 +218,12 @@ fn verify_files(global: &Global, key: &Path, public: &Path, proof: &Path) -> Res
         curve: curve_name(verified.curve),
         public_signals: verified.public_signals,
         verifies: true,
+        insecure: verified.is_without_contribution,
     };
     run.say(format_args!("{}: the proof verifies", outcome.proof));
+    if outcome.insecure {
+        run.say(WITHOUT_CONTRIBUTION);
+    }
     run.finish("groth16 verify", &outcome)?;
     Ok(())
 }
@@ -207,12 +242,18 @@ fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
     })?;
     steps::forget();
     let outcome = Made {
-        key: Key::of(key, made.curve, &made.shape),
+        key: Key::of(
+            key,
+            &Summary {
+                curve: made.curve,
+                shape: made.shape,
+                is_without_contribution: true,
+            },
+        ),
         circuit_hash: hex(&made.circuit_hash),
     };
     outcome.key.tell(&run);
     run.say(format_args!("circuit hash: {}", outcome.circuit_hash));
-    run.say("INSECURE: gamma and delta of this key are equal until someone contributes: proofs can be forged with it");
     run.finish("groth16 setup", &outcome)?;
     Ok(())
 }
@@ -297,14 +338,22 @@ impl ContributionLine {
     }
 }
 
-fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
+fn verify_key_file(global: &Global, files: [&Path; 3], allow: AllowInsecure) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let verified = run.recorder.phase("verify", |progress| {
         verify_key(&session, files, &mut |now| follow(progress, now))
     })?;
     steps::forget();
-    let key = Key::of(files[2], verified.curve, &verified.shape);
+    if verified.contributors.is_empty() {
+        refuse_insecure(files[2], allow, WITHOUT_CONTRIBUTION)?;
+    }
+    let summary = Summary {
+        curve: verified.curve,
+        shape: verified.shape,
+        is_without_contribution: verified.contributors.is_empty(),
+    };
+    let key = Key::of(files[2], &summary);
     let circuit_hash = hex(&verified.circuit_hash);
     key.tell(&run);
     run.say(format_args!("circuit hash: {circuit_hash}"));
@@ -314,7 +363,6 @@ fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
         contributions: ContributionLine::tell_all(&run, &verified.contributors),
         verifies: true,
     };
-    warn_without_contribution(&run, outcome.contributions.is_empty());
     run.say(format_args!("{}: the key verifies", outcome.key.file));
     run.finish("groth16 verify-key", &outcome)?;
     Ok(())
@@ -399,22 +447,22 @@ fn import(global: &Global, file: &Path, out: &Path) -> Result<()> {
         import_key(&session, file, out, &mut |now| follow(progress, now))
     })?;
     let outcome = Imported {
-        key: Key::of(file, imported.curve, &imported.shape),
+        key: Key::of(
+            file,
+            &Summary {
+                curve: imported.curve,
+                shape: imported.shape,
+                is_without_contribution: imported.is_without_contribution,
+            },
+        ),
         container: out.display().to_string(),
         root: hex(&imported.root),
         without_contribution: imported.is_without_contribution,
     };
     outcome.key.tell(&run);
-    warn_without_contribution(&run, imported.is_without_contribution);
     run.say(format_args!("{}: root {}", outcome.container, outcome.root));
     run.finish("groth16 import", &outcome)?;
     Ok(())
-}
-
-fn warn_without_contribution(run: &Run, is_without: bool) {
-    if is_without {
-        run.say("INSECURE: gamma and delta of this key are equal, as in one without a contribution: proofs can be forged with it");
-    }
 }
 
 fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
@@ -424,10 +472,7 @@ fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
     let opened = run.recorder.phase("key", |progress| {
         Opened::open(&session, file, &mut |now| follow(progress, now))
     })?;
-    let (text, key) = (
-        opened.verification_key()?,
-        Key::of(file, opened.curve(), opened.shape()),
-    );
+    let (text, key) = (opened.verification_key()?, Key::of(file, &opened.summary()));
     output.write(text)?;
     key.tell(&run);
     run.finish("groth16 vkey", &key)?;
@@ -437,8 +482,7 @@ fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
 fn inspect(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (shape, curve) = shape_of(&session, file)?;
-    let key = Key::of(file, curve, &shape);
+    let key = Key::of(file, &summary_of(&session, file)?);
     key.tell(&run);
     run.finish("groth16 inspect", &key)?;
     Ok(())
@@ -458,12 +502,12 @@ struct Planned {
 fn plan_key(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (shape, curve) = shape_of(&session, file)?;
-    let plan = plan_of(&session, (&shape, curve), &Rates::default())?;
+    let summary = summary_of(&session, file)?;
+    let plan = plan_of(&session, (&summary.shape, summary.curve), &Rates::default())?;
     let measured = plan::measured(&session);
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
-    let key = Key::of(file, curve, &shape);
+    let key = Key::of(file, &summary);
     key.tell(&run);
     run.say(plan::render(&plan, measured.is_some()));
     let total = plan.of(None);

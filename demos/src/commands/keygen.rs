@@ -12,6 +12,7 @@ use crate::report::steps;
 use crate::run::{Result, Run, hex};
 use crate::systems;
 use crate::systems::axiom::DropIn;
+use crate::systems::params::insecurity;
 
 #[derive(Serialize)]
 struct Outcome {
@@ -24,6 +25,8 @@ struct Outcome {
     /// The file of the verifying key.
     vk: Option<String>,
     vk_bytes: usize,
+    /// Whether the secret of the parameters is known.
+    insecure: bool,
 }
 
 /// Makes the keys, and writes them.
@@ -45,6 +48,7 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
             .map_err(|error| Failure::of_file(&args.out, error))
     })?;
     steps::forget();
+    let insecurity = insecurity(&statement.parameters, shape.k, shape.system)?;
     let vk = proof::verifying_key_bytes(key.get_vk());
     if let Some(file) = vk_file {
         file.write(&vk)?;
@@ -56,6 +60,7 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
         root: hex(&root),
         vk: args.vk.as_ref().map(|path| path.display().to_string()),
         vk_bytes: vk.len(),
+        insecure: insecurity.is_some(),
     };
     run.say(format_args!(
         "{}: the proving key of {:?}, 2^{} rows, root {}",
@@ -66,6 +71,9 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
             "{vk}: the verifying key, {} bytes",
             outcome.vk_bytes
         ));
+    }
+    if let Some(words) = insecurity {
+        run.say(words);
     }
     run.finish("keygen", &outcome)?;
     Ok(())

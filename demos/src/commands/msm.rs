@@ -23,7 +23,7 @@ use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
 use crate::peers::Peer;
 use crate::report::progress::Progress;
 use crate::run::{Result, Run, hex};
-use crate::systems::params::{Bases, open_srs};
+use crate::systems::params::{Bases, insecurity_of_file, open_srs};
 
 /// Rows of points made at a time: they take 2.5 MiB while they are made.
 const ROWS_AT_ONCE: usize = 4;
@@ -40,6 +40,8 @@ struct Outcome {
     point: String,
     msm_seconds: f64,
     checked_with: Vec<Peer>,
+    /// Whether the points are an SRS whose secret is known.
+    insecure: bool,
 }
 
 /// Runs the command.
@@ -70,6 +72,10 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
             checked_with.push(peer);
         }
     }
+    let insecurity = match &args.srs {
+        Some(path) => insecurity_of_file(path, args.log_n)?,
+        None => None,
+    };
     let outcome = Outcome {
         log_n: args.log_n,
         seed: args.seed,
@@ -78,6 +84,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
         point: describe(&point),
         msm_seconds,
         checked_with,
+        insecure: insecurity.is_some(),
     };
     run.say(format_args!(
         "sum of 2^{} terms, {}: {}",
@@ -88,6 +95,9 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     }
     for peer in &outcome.checked_with {
         run.say(format_args!("equal to {peer:?}"));
+    }
+    if let Some(words) = insecurity {
+        run.say(words);
     }
     run.finish("msm", &outcome)?;
     Ok(())

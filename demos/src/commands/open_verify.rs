@@ -13,7 +13,7 @@ use super::msm::describe;
 use crate::args::{Global, OpenVerify};
 use crate::failure::Failure;
 use crate::run::{Result, Run};
-use crate::systems::params::VerifierPoints;
+use crate::systems::params::{VerifierPoints, insecurity_of_file};
 
 /// As `commit` writes it; other fields are left alone.
 #[derive(Deserialize)]
@@ -49,6 +49,8 @@ struct Outcome {
     point: String,
     value: String,
     verifies: bool,
+    /// Whether the secret of the SRS is known.
+    insecure: bool,
 }
 
 /// Runs the command.
@@ -77,12 +79,17 @@ pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
         });
     }
     run.say("the opening holds");
+    let insecurity = insecurity_of_file(&args.srs, 0)?;
+    if let Some(words) = insecurity {
+        run.say(words);
+    }
     let outcome = Outcome {
         srs: args.srs.display().to_string(),
         commitment: describe(&claim.commitment),
         point: digits(claim.point),
         value: digits(claim.opening.value),
         verifies,
+        insecure: insecurity.is_some(),
     };
     run.finish("open verify", &outcome)?;
     Ok(())

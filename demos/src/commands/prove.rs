@@ -13,11 +13,12 @@ use spillproof_engine::checkpoint::Checkpoints;
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan::{self, Awaited};
-use crate::args::{Global, OfProgram, Prove, Proved, Statement, Verified, Verify, opening};
+use crate::args::{Global, OfProgram, Parameters, Prove, Proved, Statement, Verified, Verify, opening};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, write_together};
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run};
+use crate::systems::params::insecurity;
 use crate::systems::{self, of_program};
 use spillproof_circuits::{Kind, System};
 
@@ -41,6 +42,8 @@ struct Outcome {
     gpu: Option<Used>,
     /// Rounds that an earlier run had kept.
     resumed_rounds: u64,
+    /// Whether the secret of the parameters is known.
+    insecure: bool,
 }
 
 impl Outcome {
@@ -58,6 +61,7 @@ impl Outcome {
             file: file.display().to_string(),
             gpu: None,
             resumed_rounds: 0,
+            insecure: false,
         }
     }
 
@@ -76,7 +80,18 @@ impl Outcome {
             file: file.display().to_string(),
             gpu: None,
             resumed_rounds: 0,
+            insecure: false,
         }
+    }
+
+    /// Says and notes why proofs over these parameters can be forged, if that is known.
+    fn note(&mut self, run: &Run, parameters: &Parameters) -> Result<Option<&'static str>> {
+        let insecurity = insecurity(parameters, self.k, self.system)?;
+        self.insecure = insecurity.is_some();
+        if let Some(words) = insecurity {
+            run.say(words);
+        }
+        Ok(insecurity)
     }
 
     /// The circuit's name.
@@ -166,10 +181,11 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     };
     drop(guard);
     steps::forget();
-    out.write(&proof)?;
+    let mut results = vec![(out, proof.clone())];
     if let (Some(file), Some(public)) = (public_file, public) {
-        file.write(serde_json::to_vec_pretty(&public)?)?;
+        results.push((file, serde_json::to_vec_pretty(&public)?));
     }
+    write_together(results)?;
     outcome.gpu = gpu.used();
     outcome.resumed_rounds = steps::resumed_rounds();
     if outcome.resumed_rounds > 0 {
@@ -185,6 +201,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if let Some(used) = &outcome.gpu {
         run.say(used.said());
     }
+    let insecurity = outcome.note(&run, proved.parameters())?;
     let title = format!("spillproof prove: {}, k = {}", outcome.name(), outcome.k);
     let report = run.finish("prove", &outcome)?;
     if let Some(file) = svg_file {
@@ -206,6 +223,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
                 format!("BLAKE3 {}", blake3::hash(&proof).to_hex()),
             ),
         ]);
+        facts.extend(insecurity.map(|words| ("parameters", words.to_owned())));
         if let Some(session) = &session {
             facts.push(("threads", session.threads().to_string()));
             let scratch = format!(
@@ -251,7 +269,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     }
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
-    let outcome = match &verified {
+    let mut outcome = match &verified {
         Verified::BuiltIn(statement) => {
             systems::verify_by_stock(&mut run.recorder, statement, args.vk.as_deref(), &[&proof])?;
             Outcome::of(statement, &proof, &args.proof)
@@ -272,6 +290,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
         outcome.file,
         systems::stock_name(outcome.system)
     ));
+    outcome.note(&run, verified.parameters())?;
     run.finish("verify", &outcome)?;
     Ok(())
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 use spillproof_circom::json::curve_name;
-use spillproof_circom::prove::{prepare_ptau, verify_ptau};
+use spillproof_circom::prove::{prepare_ptau, truncate_ptau, verify_ptau};
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Container;
 use spillproof_groth16::iden3::import_ptau;
 
 use super::groth16::{self, ContributionLine};
 use super::srs;
-use crate::args::{Global, Ptau as Command};
+use crate::args::{AllowInsecure, Global, Ptau as Command};
 use crate::report::steps;
 use crate::run::{Result, Run};
 
@@ -22,7 +22,8 @@ use crate::run::{Result, Run};
 pub fn run(global: &Global, command: &Command) -> Result<()> {
     match command {
         Command::Prepare { file, out } => prepare(global, [file, out]),
-        Command::Verify { file } => verify(global, file),
+        Command::Truncate { file, out, power } => truncate(global, [file, out], *power),
+        Command::Verify { file, allow } => verify(global, file, *allow),
         Command::Import { file, out, k } => import(global, [file, out], *k),
     }
 }
@@ -37,7 +38,14 @@ struct Powers {
     is_prepared: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     contributions: Option<Vec<ContributionLine>>,
+    /// Whether there is no contribution, where they were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insecure: Option<bool>,
 }
+
+/// What is said of a file without a contribution.
+const WITHOUT_CONTRIBUTION: &str =
+    "INSECURE: without a contribution, the maker of the file may know tau, and forge proofs";
 
 fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
     let mut run = Run::start(global);
@@ -53,6 +61,7 @@ fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
         ceremony_power: None,
         is_prepared: true,
         contributions: None,
+        insecure: None,
     };
     run.say(format_args!(
         "{}: powers of tau over {} for up to 2^{power} rows, with Lagrange bases",
@@ -62,13 +71,40 @@ fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
     Ok(())
 }
 
-fn verify(global: &Global, file: &Path) -> Result<()> {
+fn truncate(global: &Global, files: [&Path; 2], power: u32) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let made = run.recorder.phase("truncate", |progress| {
+        truncate_ptau(&session, files, power, &mut |now| groth16::follow(progress, now))
+    })?;
+    let outcome = Powers {
+        file: files[1].display().to_string(),
+        curve: curve_name(made.curve),
+        power: made.power,
+        ceremony_power: Some(made.ceremony_power),
+        is_prepared: made.is_prepared,
+        contributions: None,
+        insecure: None,
+    };
+    run.say(format_args!(
+        "{}: powers of tau over {} for up to 2^{power} rows, of a ceremony of 2^{} rows",
+        outcome.file, outcome.curve, made.ceremony_power
+    ));
+    run.finish("ptau truncate", &outcome)?;
+    Ok(())
+}
+
+fn verify(global: &Global, file: &Path, allow: AllowInsecure) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let verified = run.recorder.phase("verify", |progress| {
         verify_ptau(&session, file, &mut |now| groth16::follow(progress, now))
     })?;
     steps::forget();
+    let insecure = verified.contributors.is_empty();
+    if insecure {
+        groth16::refuse_insecure(file, allow, WITHOUT_CONTRIBUTION)?;
+    }
     let bases = match verified.is_prepared {
         true => "with the right Lagrange bases",
         false => "without Lagrange bases",
@@ -86,8 +122,8 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
             verified.ceremony_power
         ));
     }
-    if contributions.is_empty() {
-        run.say("INSECURE: without a contribution, the maker of the file may know tau, and forge proofs");
+    if insecure {
+        run.say(WITHOUT_CONTRIBUTION);
     }
     let outcome = Powers {
         file: file.display().to_string(),
@@ -96,6 +132,7 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
         ceremony_power: Some(verified.ceremony_power),
         is_prepared: verified.is_prepared,
         contributions: Some(contributions),
+        insecure: Some(insecure),
     };
     run.finish("ptau verify", &outcome)?;
     Ok(())

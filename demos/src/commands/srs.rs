@@ -28,6 +28,7 @@ use crate::read_once::ReadOnce;
 use crate::report::progress::Progress;
 use crate::report::table::bytes;
 use crate::run::{Result, Run, hex};
+use crate::systems::params::INSECURE;
 
 /// Runs the command.
 ///
@@ -67,6 +68,8 @@ pub(super) struct Contents {
     /// Of the content, where all of it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_digest: Option<String>,
+    /// Whether its secret is known.
+    insecure: bool,
     frame_bytes: u32,
     sections: Vec<Section>,
 }
@@ -87,6 +90,7 @@ impl Contents {
             curve: format!("{:?}", header.curve()),
             root: hex(&container.root()),
             content_digest: None,
+            insecure: header.is_insecure,
             frame_bytes: header.frame_bytes(),
             sections: sections.collect(),
         }
@@ -100,6 +104,9 @@ impl Contents {
             self.curve,
             bytes(self.frame_bytes.into())
         ));
+        if self.insecure {
+            run.say(INSECURE);
+        }
         run.say(format_args!("root {}", self.root));
         if let Some(digest) = &self.content_digest {
             run.say(format_args!("content {digest}"));
@@ -130,7 +137,6 @@ fn make(global: &Global, k: u32, seed: Option<u64>, of: &ParamsOf, out: &Path) -
     let session = run.session(ByteSize::Auto)?;
     match pasta {
         None => {
-            run.say("INSECURE: the seed is enough to forge proofs over this SRS; for tests and demonstrations only");
             run.recorder.phase("generate", |progress| {
                 progress.length(2 << k);
                 session.run(|| {
@@ -272,7 +278,9 @@ fn pasta_of(container: &Container) -> Option<Pasta> {
 fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let pasta = pasta_of(&Container::open(session.workspace(), file)?);
+    let container = Container::open(session.workspace(), file)?;
+    let (pasta, insecure) = (pasta_of(&container), container.header().is_insecure);
+    drop(container);
     if pasta.is_some() && format.is_some() {
         return Err(no_format());
     }
@@ -301,9 +309,13 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
         std::io::copy(&mut file, &mut std::io::stdout()).map_err(Failure::file("standard output"))?;
     }
     run.say(format_args!("{}: {layout}, k = {k}, {format}", shown.display()));
+    if insecure {
+        run.say(INSECURE);
+        run.say("a file of halo2 has no place for that mark: an import of this one does not know it");
+    }
     run.finish(
         "srs export",
-        &serde_json::json!({ "file": shown, "k": k, "format": format }),
+        &serde_json::json!({ "file": shown, "k": k, "format": format, "insecure": insecure }),
     )?;
     Ok(())
 }

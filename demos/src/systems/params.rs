@@ -14,7 +14,7 @@ use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Workspace;
 use spillproof_engine::plan::Rates;
 use spillproof_engine::storage::{Backend, Storage};
-use spillproof_format::header::MAGIC;
+use spillproof_format::header::{HEADER_BYTES, Header, MAGIC};
 use spillproof_format::native::{NativeField, point_bytes};
 use spillproof_format::params_kzg::points::{read_checked, write_format};
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
@@ -49,6 +49,41 @@ pub fn kind_of(path: &Path) -> Result<Kind> {
         Err(error) => Err(Failure::file(path)(error)),
     }
 }
+
+/// Why proofs over parameters can be forged, if that is known of them: they are made from a seed, or their
+/// container says that its secret is known.
+///
+/// # Errors
+/// Those of [`file_for`] and [`kind_of`].
+pub fn insecurity(parameters: &Parameters, k: u32, system: System) -> Result<Option<&'static str>> {
+    match (&parameters.file, system) {
+        (_, System::Zcash) => Ok(None),
+        (None, System::Axiom) => Ok(Some(
+            "INSECURE: the parameters were made from a seed, which is enough to forge proofs over them; name those of a ceremony (--srs)",
+        )),
+        (Some(path), System::Axiom) => insecurity_of_file(path, k),
+    }
+}
+
+/// The same of a file, or of a folder of files.
+///
+/// # Errors
+/// As [`insecurity`].
+pub fn insecurity_of_file(path: &Path, k: u32) -> Result<Option<&'static str>> {
+    let path = &*file_for(path, k)?;
+    if !matches!(kind_of(path)?, Kind::Container) {
+        return Ok(None);
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    let mut file = File::open(path).map_err(Failure::file(path))?;
+    // Who opens the container says what is wrong with it.
+    let header = file.read_exact(&mut bytes).ok().map(|()| Header::decode(&bytes));
+    let is_marked = matches!(header, Some(Ok(header)) if header.is_insecure);
+    Ok(is_marked.then_some(INSECURE))
+}
+
+/// What is said of a container of parameters with a known secret.
+pub const INSECURE: &str = "INSECURE: the secret of these parameters is known, which is enough to forge proofs over them; take those of a ceremony";
 
 /// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base keeps them
 /// (`PARAMS_DIR`), the one for that k, or else the one for the next larger k.

@@ -4,7 +4,7 @@
 //! |---:|---|
 //! | 1 | the header ([`Header`]) |
 //! | 2 | the constraints, one after the other |
-//! | 3 | for each wire a `u64`: its label in the program |
+//! | 3 | for each wire a `u64`: its label in the program; or nothing |
 //! | 4, 5 | custom gates and their uses: not for Groth16, refused unless there are none |
 //!
 //! The header holds the prime of the scalars (a `u32` for its length, then its bytes), then as `u32` the
@@ -115,11 +115,14 @@ impl Header {
     }
 
     /// log2 of the rows of a Groth16 key's domain: the smallest power of two above the constraints and the
-    /// public wires.
+    /// public wires, which is at least 2 for snarkjs.
     #[must_use]
     pub const fn log_domain(&self) -> u32 {
         let rows = self.constraints as u64 + self.public() + 1;
-        rows.next_power_of_two().ilog2()
+        match rows {
+            1 => 1,
+            rows => rows.next_power_of_two().ilog2(),
+        }
     }
 
     /// Appends the content of section 1.
@@ -152,7 +155,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section of constraints that is
-    /// too short for their number, or labels that are not one for each wire; [`FormatError::Field`] for
+    /// too short for their number, or labels that are neither none nor one for each wire;
+    /// [`FormatError::Field`] for
     /// custom gates.
     pub fn new(sections: &Sections, header: &Header) -> Result<Self, FormatError> {
         sections.check_kind(FileKind::R1cs)?;
@@ -177,7 +181,8 @@ impl Layout {
             constraints,
             constraints.bytes.max(constraints_bytes_min),
         )?;
-        let labels = sections.find(LABELS);
+        // Some compilers leave the section empty.
+        let labels = sections.find(LABELS).filter(|range| range.bytes > 0);
         if let Some(range) = labels {
             check_section_bytes(FileKind::R1cs, LABELS, range, 8 * u64::from(header.wires))?;
         }

@@ -31,7 +31,7 @@ impl FileKind {
         }
     }
 
-    /// The one version that is read and written.
+    /// The version that is written, which is the last one that is read. The first one is 1.
     #[must_use]
     pub const fn version(self) -> u32 {
         match self {
@@ -276,13 +276,13 @@ fn check_prefix(kind: FileKind, magic: [u8; 4], version: u32, sections: u32) -> 
             remedy,
         });
     }
-    if version != kind.version() {
+    if !(1..=kind.version()).contains(&version) {
         return Err(FormatError::Unknown {
             what: "version",
             offset: 4,
             value: u64::from(version),
             remedy: match kind {
-                FileKind::Wtns => "version 2 of .wtns files is read",
+                FileKind::Wtns => "versions 1 and 2 of .wtns files are read",
                 _ => "version 1 of .zkey, .r1cs and .ptau files is read",
             },
         });

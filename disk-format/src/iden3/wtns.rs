@@ -1,4 +1,4 @@
-//! Witnesses (`.wtns`, version 2): the value of every signal.
+//! Witnesses (`.wtns`, versions 1 and 2, which differ in nothing): the value of every signal.
 //!
 //! Section 1 is the header: the prime of the scalars (a `u32` for its length, then its bytes), then the
 //! number of values as `u32`. Section 2 holds the values, 32 bytes each: canonical integers, little-endian

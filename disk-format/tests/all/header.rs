@@ -162,7 +162,7 @@ fn forged_fields_are_refused() {
         (256 + 48 + 16, 2u64.to_le_bytes().to_vec()), // a gap between sections
         (280, vec![b'g', 0, b'x']),                   // text after the end of a label
         (280, vec![0xff]),                            // not ASCII
-        (28, vec![1]),                                // reserved
+        (28, vec![2]),                                // reserved
         (255, vec![1]),                               // reserved
         (4000, vec![1]),                              // reserved
         (256 + 3 * 48, vec![1]),                      // behind the last section
@@ -246,4 +246,18 @@ fn the_root_is_over_header_and_digests() {
         hasher.verify(&header),
         Err(FormatError::RootDiffers { .. })
     ));
+}
+
+#[test]
+fn a_mark_of_known_secrets_is_in_the_checksum() {
+    let sections = srs::sections(4, true, true).unwrap();
+    let plain = Header::new(Kind::Srs, Curve::Bn254, 4096, [3; 16], 0, &sections).unwrap();
+    let mut marked = plain.clone();
+    marked.is_insecure = true;
+    let (bytes, of_plain) = (marked.encode(), plain.encode());
+    assert_eq!((bytes[28], of_plain[28]), (1, 0));
+    assert_ne!(bytes[4064..], of_plain[4064..]);
+    let found = Header::decode(&bytes).unwrap();
+    assert!(found.is_insecure && found == marked);
+    assert!(!Header::decode(&of_plain).unwrap().is_insecure);
 }

@@ -258,6 +258,11 @@ impl ContainerWriter {
         })
     }
 
+    /// Marks the container: a secret behind its content is known, and proofs can be forged.
+    pub fn mark_insecure(&mut self) {
+        self.header.is_insecure = true;
+    }
+
     /// The draft of the section at `index`; take each once, and finish it before [`Self::publish`].
     ///
     /// # Errors

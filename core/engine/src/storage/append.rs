@@ -53,6 +53,16 @@ impl Append {
         Ok(())
     }
 
+    /// Writes the rest, and leaves only the name to [`Self::finish`]. Nothing can be appended then.
+    ///
+    /// # Errors
+    /// As [`Publish::prepare`].
+    pub fn prepare(&mut self) -> Result<()> {
+        self.put()?;
+        self.publish.file().set_len(self.written_bytes)?;
+        self.publish.prepare()
+    }
+
     /// Writes the rest, and gives the file its name.
     ///
     /// # Errors

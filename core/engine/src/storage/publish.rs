@@ -98,6 +98,34 @@ impl Publish {
             .map_err(|errno| handle::error("restrict", self.path.display().to_string(), errno))
     }
 
+    fn failed(&self, operation: &'static str, errno: Errno) -> crate::Error {
+        handle::error(operation, self.path.display().to_string(), errno)
+    }
+
+    /// Makes the file durable under a name beside its own, so that [`Self::commit`] has only to rename it: of
+    /// several files that belong together, each is prepared before the first is committed. All writes must
+    /// have been waited for.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`].
+    pub fn prepare(&mut self) -> Result<()> {
+        self.file.sync()?;
+        if self.partial.is_some() {
+            return Ok(());
+        }
+        let partial = scratch::fresh_name(&self.dir, &self.prefix);
+        // A sweep that finds the name finds the lock too.
+        flock(self.file.fd(), FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| self.failed("lock", errno))?;
+        let source = format!("{DESCRIPTORS}/{}", self.file.fd().as_raw_fd());
+        let faults = &self.file.storage().inner.faults;
+        faults
+            .run(|| linkat(CWD, &source, CWD, &partial, AtFlags::SYMLINK_FOLLOW))
+            .map_err(|errno| self.failed("link", errno))?;
+        self.partial = Some(partial);
+        Ok(())
+    }
+
     /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays
     /// open.
     ///
@@ -105,26 +133,12 @@ impl Publish {
     /// [`crate::Error::File`]: the name then still means what it meant before, except if only the last step,
     /// the fsync of the folder, failed: then the file is there, and may be gone after a power failure.
     pub fn commit(mut self) -> Result<File> {
+        self.prepare()?;
         let faults = self.file.storage().inner.faults.clone();
-        let failed =
-            |operation, errno: Errno| handle::error(operation, self.path.display().to_string(), errno);
-        self.file.sync()?;
-        let partial = match self.partial.take() {
-            Some(partial) => partial,
-            None => {
-                let partial = scratch::fresh_name(&self.dir, &self.prefix);
-                // A sweep that finds the name finds the lock too.
-                flock(self.file.fd(), FlockOperation::NonBlockingLockExclusive)
-                    .map_err(|errno| failed("lock", errno))?;
-                let source = format!("{DESCRIPTORS}/{}", self.file.fd().as_raw_fd());
-                faults
-                    .run(|| linkat(CWD, &source, CWD, &partial, AtFlags::SYMLINK_FOLLOW))
-                    .map_err(|errno| failed("link", errno))?;
-                partial
-            }
-        };
-        if let Err(errno) = faults.run(|| rename(&partial, &self.path)) {
-            let error = failed("rename", errno);
+        if let Some(partial) = self.partial.take()
+            && let Err(errno) = faults.run(|| rename(&partial, &self.path))
+        {
+            let error = self.failed("rename", errno);
             self.partial = Some(partial);
             return Err(error);
         }

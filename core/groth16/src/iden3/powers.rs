@@ -4,7 +4,7 @@
 //! by transforms of points.
 
 use ark_ec::short_weierstrass::Affine;
-use spillproof_format::iden3::{PointRange, ptau};
+use spillproof_format::iden3::{ByteRange, PointRange, ptau};
 use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::key::{Checked, points_in_place};
@@ -40,6 +40,15 @@ impl Ptau {
         })
     }
 
+    /// The section of contributions.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::Format`] for a file without it.
+    pub fn contributions(&self) -> Result<ByteRange> {
+        let range = self.source.sections.range(ptau::CONTRIBUTIONS);
+        range.map_err(|error| self.source.refuse(error))
+    }
+
     /// Points of an array, from `start` on. Those behind its last one are infinity.
     pub fn part<P: Curve>(&self, range: &PointRange, start: u64, len: u64) -> Column<Point<P>> {
         let there = len.min(range.count.saturating_sub(start));
@@ -57,6 +66,16 @@ impl Ptau {
         let first = Region::Span { start: 0, len: 1 };
         self.part::<P>(range, 0, 1).read(first, &mut out)?;
         Ok(out[0].to_affine::<P>())
+    }
+
+    /// The last point of an array.
+    pub fn last<P: Curve>(&self, range: &PointRange) -> Result<Affine<P>> {
+        let start = range.count.saturating_sub(1);
+        self.first::<P>(&PointRange {
+            offset: range.point_offset(start),
+            count: range.count - start,
+            ..*range
+        })
     }
 
     /// That the points of an array are in the subgroup of prime order.
@@ -102,8 +121,8 @@ impl Phase1 {
             return Err(ptau.source.refuse(FormatError::Field {
                 what: "log2 of the rows",
                 offset: range.map_or(0, |range| range.offset),
-                value: ptau.header.power.to_string(),
-                remedy: "the circuit has more rows: take a file of a higher power",
+                value: format!("{}, and the circuit needs {log_n}", ptau.header.power),
+                remedy: "take a .ptau file of that power or a higher one",
             }));
         }
         Ok(Self { ptau, log_n })

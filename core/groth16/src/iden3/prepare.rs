@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ark_bn254::{Bn254, g1, g2};
-use spillproof_format::iden3::{ByteRange, FileKind, PointRange, ptau};
+use spillproof_format::iden3::{FileKind, PointRange, ptau};
 use spillproof_format::native::point_bytes;
 
 use super::new_file::NewFile;
@@ -83,13 +83,6 @@ fn prepare_over<E: PairingCurve>(
         new.finish()?;
         Ok(power)
     })
-}
-
-impl Ptau {
-    fn contributions(&self) -> Result<ByteRange> {
-        let range = self.source.sections.range(ptau::CONTRIBUTIONS);
-        range.map_err(|error| self.source.refuse(error))
-    }
 }
 
 /// Sections of Lagrange bases.

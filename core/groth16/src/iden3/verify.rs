@@ -5,6 +5,11 @@
 //! equal in both. delta follows the contributions one by one. C and H are the initial ones over delta: sums
 //! of both with the same random weights are compared in a pairing (with weights of 128 bits, wrong points go
 //! unnoticed with a probability of 2^-128).
+//!
+//! H is the inverse transform of n points, of which the last is of no use: a quotient of n rows has a degree
+//! of n - 2 at most. That point depends on the way of the key: it lacks a power if the first phase has no
+//! more powers than the circuit has rows, and it is infinity after `snarkjs zkey import bellman`. As in
+//! snarkjs it is not compared ([`Challenge::lagrange_without_last`]).
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,14 +27,15 @@ use super::setup::InitialKey;
 use super::source::curve_of;
 use super::subgroup;
 use super::transcript::{Transcript, generator, random_element, random_point};
-use super::weights::Weights;
-use crate::{Coefficient, Constraints, CurveId, MATRICES, PairingCurve, Shape, over_curve};
+use super::weights::{ChallengeWeights, Weights};
+use crate::{Coefficient, Constraints, CurveId, Domain, MATRICES, PairingCurve, Shape, over_curve};
+use spillproof_commit::Challenge;
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Column, Reader, Region, Scratch, Workspace};
 use spillproof_engine::step;
-use spillproof_engine::stream::{Scalars, msm};
+use spillproof_engine::stream::{ForeignScalars, Scalars, msm};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 
@@ -281,21 +287,30 @@ impl<E: PairingCurve> Check<'_, E> {
         let _step = step!(self.zkey.source.workspace, "points over delta");
         // The initial column of C begins with the points of IC.
         let lead = initial.queries.c.len() - layout.c.count;
-        self.divided_points((&layout.c, lead), &initial.queries.c)?;
-        self.divided_points((&layout.h, 0), &initial.h)
+        let weights = Weights::<16>::random(lead, initial.queries.c.len());
+        self.divided_points(&layout.c, &initial.queries.c, &weights)?;
+        let log_n = self.zkey.header.log_domain();
+        let domain = Domain::<E::Scalar>::of_smallest_non_residue(log_n)?;
+        let weights = ChallengeWeights {
+            challenge: &Challenge::random(log_n, domain.omega),
+            count: initial.h.len() as usize,
+            weights: Challenge::lagrange_without_last,
+        };
+        self.divided_points(&layout.h, &initial.h, &weights)
     }
 
+    /// Compares points with the last ones of an initial column, by sums with these weights.
     fn divided_points(
         &self,
-        (range, lead): (&PointRange, u64),
+        range: &PointRange,
         initial: &Column<Point<E::G1Config>>,
+        weights: &dyn ForeignScalars<E::Scalar>,
     ) -> Result<()> {
-        let source = &self.zkey.source;
+        let (source, lead) = (&self.zkey.source, initial.len() - range.count);
         let points = points_in_place::<E::G1Config>(source, range, [lead, 0], Checked::Curve);
         subgroup::check::<E::G1Config>(source, &points, (range.what, subgroup::behind(range, lead)))?;
-        let weights = Weights::<16>::random(lead, points.len());
         let sum = |points| -> Result<E::G1Affine> {
-            let sums = msm::<E::G1Config>(points, &[Scalars::Foreign(&weights)])?;
+            let sums = msm::<E::G1Config>(points, &[Scalars::Foreign(weights)])?;
             Ok(sums.first().copied().unwrap_or_default().into_affine())
         };
         let (divided, initial) = (sum(&points)?, sum(initial)?);

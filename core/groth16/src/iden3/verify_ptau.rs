@@ -5,6 +5,10 @@
 //! first powers in the other group. A Lagrange basis and the powers that it is of have equal sums with the
 //! weights of [`Challenge`]. Points say nothing about the persons that know tau: the history of contributions
 //! does ([`History`]).
+//!
+//! The largest basis of tau^i is of `2^(p+1)` powers, and a file has one less. The basis of a file that was
+//! prepared from these powers lacks the last one, too; that of a file that was cut from a larger prepared one
+//! has it. The last power is a sum of the basis, so a pairing compares it with the power before it.
 
 use std::path::Path;
 
@@ -18,7 +22,7 @@ use super::history::{FirstPointsOf, History};
 use super::powers::Ptau;
 use super::source::{Source, curve_of};
 use super::verify::{Contributor, is_same_ratio};
-use super::weights::Weights;
+use super::weights::{ChallengeWeights, Weights};
 use crate::{Domain, PairingCurve, check_curve, over_curve};
 use spillproof_commit::Challenge;
 use spillproof_engine::Result;
@@ -27,7 +31,6 @@ use spillproof_engine::column::{Column, Scratch, Workspace};
 use spillproof_engine::step;
 use spillproof_engine::stream::{ForeignScalars, Scalars, msm};
 use spillproof_kernels::curve::{Curve, Point};
-use spillproof_kernels::field::KernelField;
 
 /// A first phase that is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +80,7 @@ fn verify_over<E: PairingCurve>(
         let history = History::<E>::read(&phase1)?;
         let first = check.powers::<E>(progress)?;
         let contributors = history.check(&first, progress)?;
-        check.bases::<E>(progress)?;
+        check.bases::<E>(&first, progress)?;
         let header = phase1.header;
         Ok(VerifiedPtau {
             curve: header.curve,
@@ -179,56 +182,118 @@ impl Check<'_> {
         Ok([sum(0)?, sum(1)?])
     }
 
-    fn bases<E: PairingCurve>(&self, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        let (layout, power) = (&self.phase1.layout, self.phase1.header.power);
+    fn bases<E: PairingCurve>(
+        &self,
+        first: &FirstPointsOf<E>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<()> {
+        let layout = &self.phase1.layout;
         let Some(prepared) = &layout.prepared else {
             return Ok(());
         };
-        for (powers, bases, log_max) in [
-            (&layout.tau_g1, &prepared.lagrange_g1, power + 1),
-            (&layout.alpha_tau_g1, &prepared.alpha_lagrange_g1, power),
-            (&layout.beta_tau_g1, &prepared.beta_lagrange_g1, power),
+        for (powers, bases) in [
+            (&layout.tau_g1, &prepared.lagrange_g1),
+            (&layout.alpha_tau_g1, &prepared.alpha_lagrange_g1),
+            (&layout.beta_tau_g1, &prepared.beta_lagrange_g1),
         ] {
-            self.bases_of::<E::G1Config>(powers, (bases, log_max), progress)?;
+            self.bases_of::<E::G1Config>(powers, bases, progress)?;
         }
-        self.bases_of::<E::G2Config>(&layout.tau_g2, (&prepared.lagrange_g2, power), progress)
+        self.largest_basis::<E>(first, progress)?;
+        self.bases_of::<E::G2Config>(&layout.tau_g2, &prepared.lagrange_g2, progress)
     }
 
+    /// The bases of which the file has all powers.
     fn bases_of<P: Curve>(
         &self,
         powers: &PointRange,
-        (bases, log_max): (&PointRange, u32),
+        bases: &PointRange,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<()> {
-        let source = &self.phase1.source;
-        let _step = step!(source.workspace, "sums of bases");
+        let _step = step!(self.phase1.source.workspace, "sums of bases");
         self.phase1.check_subgroup::<P>(bases)?;
-        for log_n in 0..=log_max {
-            let basis = ptau::basis(bases, log_n).map_err(|error| source.refuse(error))?;
-            let domain = Domain::<P::ScalarField>::of_smallest_non_residue(log_n)?;
-            let challenge = Challenge::random(log_n, domain.omega);
-            let n = 1 << log_n;
-            let of_basis = ChallengeWeights {
-                challenge: &challenge,
-                count: n,
-                weights: Challenge::lagrange,
-            };
-            let of_powers = ChallengeWeights {
-                weights: Challenge::monomial,
-                ..of_basis
-            };
-            let basis = sum::<P>(&self.phase1.part::<P>(&basis, 0, n as u64), &of_basis)?;
-            let powers = sum::<P>(&self.phase1.part::<P>(powers, 0, n as u64), &of_powers)?;
-            if basis != powers {
+        for log_n in 0..=self.phase1.header.power {
+            let basis = self.basis::<P>(bases, log_n)?;
+            let powers = basis.sum_of_powers(self, powers)?;
+            if basis.sum(Challenge::lagrange)? != powers {
                 return Err(self.inconsistent(bases.what));
             }
             progress(Progress {
                 what: bases.what,
-                done: 2 * n as u64 - 1,
+                done: 2 * basis.points.len() - 1,
                 total: bases.count,
             });
         }
         Ok(())
+    }
+
+    /// The basis of twice the rows, with the last power or without it.
+    fn largest_basis<E: PairingCurve>(
+        &self,
+        first: &FirstPointsOf<E>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<()> {
+        let (phase1, layout) = (self.phase1, &self.phase1.layout);
+        let Some(prepared) = &layout.prepared else {
+            return Ok(());
+        };
+        let bases = &prepared.lagrange_g1;
+        let _step = step!(phase1.source.workspace, "sums of bases");
+        let basis = self.basis::<E::G1Config>(bases, phase1.header.power + 1)?;
+        let powers = basis.sum_of_powers(self, &layout.tau_g1)?;
+        // The power that the file lacks counts as infinity there.
+        if basis.sum(Challenge::lagrange)? != powers {
+            let last = basis.sum(Challenge::lagrange_of_last)?;
+            let before = phase1.last::<E::G1Config>(&layout.tau_g1)?;
+            let is_next = is_same_ratio::<E>([&last, &before], [&first.tau_g2, &E::G2Affine::generator()]);
+            if !is_next || basis.sum(Challenge::lagrange_without_last)? != powers {
+                return Err(self.inconsistent(bases.what));
+            }
+        }
+        progress(Progress {
+            what: bases.what,
+            done: bases.count,
+            total: bases.count,
+        });
+        Ok(())
+    }
+
+    fn basis<P: Curve>(&self, bases: &PointRange, log_n: u32) -> Result<Basis<P>> {
+        let source = &self.phase1.source;
+        let range = ptau::basis(bases, log_n).map_err(|error| source.refuse(error))?;
+        let domain = Domain::<P::ScalarField>::of_smallest_non_residue(log_n)?;
+        Ok(Basis {
+            points: self.phase1.part::<P>(&range, 0, range.count),
+            challenge: Challenge::random(log_n, domain.omega),
+        })
+    }
+}
+
+/// A Lagrange basis, and the weights with which it is compared with powers.
+struct Basis<P: Curve> {
+    points: Column<Point<P>>,
+    challenge: Challenge<P::ScalarField>,
+}
+
+impl<P: Curve> Basis<P> {
+    /// The sum of the basis with these weights of the challenge.
+    fn sum(&self, weights: fn(&Challenge<P::ScalarField>, u64, &mut [P::ScalarField])) -> Result<Affine<P>> {
+        let weights = ChallengeWeights {
+            challenge: &self.challenge,
+            count: self.points.len() as usize,
+            weights,
+        };
+        sum::<P>(&self.points, &weights)
+    }
+
+    /// The sum of as many powers as the basis has points; those that the file lacks count as infinity.
+    fn sum_of_powers(&self, check: &Check<'_>, powers: &PointRange) -> Result<Affine<P>> {
+        let powers = check.phase1.part::<P>(powers, 0, self.points.len());
+        let weights = ChallengeWeights {
+            challenge: &self.challenge,
+            count: powers.len() as usize,
+            weights: Challenge::monomial,
+        };
+        sum::<P>(&powers, &weights)
     }
 }
 
@@ -238,22 +303,4 @@ fn sum<P: Curve>(
 ) -> Result<Affine<P>> {
     let sums = msm::<P>(points, &[Scalars::Foreign(weights)])?;
     Ok(sums.first().copied().unwrap_or_default().into_affine())
-}
-
-/// The weights of a challenge, for powers ([`Challenge::monomial`]) or for Lagrange points
-/// ([`Challenge::lagrange`]).
-struct ChallengeWeights<'a, F> {
-    challenge: &'a Challenge<F>,
-    count: usize,
-    weights: fn(&Challenge<F>, u64, &mut [F]),
-}
-
-impl<F: KernelField> ForeignScalars<F> for ChallengeWeights<'_, F> {
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn fill(&self, start: usize, out: &mut [F]) {
-        (self.weights)(self.challenge, start as u64, out);
-    }
 }

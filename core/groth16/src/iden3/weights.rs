@@ -2,7 +2,9 @@
 
 use ark_ff::PrimeField;
 
+use spillproof_commit::Challenge;
 use spillproof_engine::stream::ForeignScalars;
+use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 
 /// Weights that one thread makes at a time.
@@ -62,5 +64,23 @@ impl<F: PrimeField, const BYTES: usize> ForeignScalars<F> for Weights<BYTES> {
                     };
                 }
             });
+    }
+}
+
+/// Weights that follow from a challenge.
+pub(super) struct ChallengeWeights<'a, F> {
+    pub challenge: &'a Challenge<F>,
+    pub count: usize,
+    /// A function of [`Challenge`]: the weights from an index on.
+    pub weights: fn(&Challenge<F>, u64, &mut [F]),
+}
+
+impl<F: KernelField> ForeignScalars<F> for ChallengeWeights<'_, F> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn fill(&self, start: usize, out: &mut [F]) {
+        (self.weights)(self.challenge, start as u64, out);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
+use spillproof_format::iden3::{FileKind, SCALAR_BYTES, SectionWalk, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
 
 use super::source::Source;
 use crate::{PairingCurve, check_curve};
 use spillproof_engine::Result;
+use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::{Array, Progress};
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
 use spillproof_kernels::parallel::Parallel;
@@ -41,32 +42,113 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         let bytes = source.small(wtns::Header::range(&source.sections).map_err(refuse)?)?;
         let header = wtns::Header::parse(&source.sections, &bytes).map_err(refuse)?;
         check_curve::<E>(path, header.curve)?;
-        let values = header.values(&source.sections).map_err(refuse)?;
+        let range = header.values(&source.sections).map_err(refuse)?;
         let array = Array {
             what: "witness",
-            offset: values.offset,
+            offset: range.offset,
             count: header.count,
             element_bytes: SCALAR_BYTES as u64,
         };
-        let name = path.display().to_string();
-        let mut writer = Writer::<E::Scalar>::scratch(workspace, &name, header.count, Placement::Disk)?;
-        let zero = E::Scalar::from(0u64);
-        let mut tile = (workspace.budget).vec(source.file.run_elements(&array) as usize, zero, "witness")?;
-        source.file.each_run(&array, progress, |first, bytes| {
-            let tile = &mut tile[..bytes.len() / SCALAR_BYTES];
-            decode(bytes, tile).map_err(|at| {
-                let bytes = &bytes[at * SCALAR_BYTES..][..SCALAR_BYTES];
-                source.refuse(FormatError::Element {
-                    what: "values",
-                    index: first + at as u64,
-                    offset: array.offset + (first + at as u64) * SCALAR_BYTES as u64,
-                    value: hex(bytes),
-                })
-            })?;
-            writer.push(tile)
-        })?;
-        writer.finish()
+        let run_values = source.file.run_elements(&array);
+        let mut values = Values::<E>::new(workspace, path, &array, run_values)?;
+        source
+            .file
+            .each_run(&array, progress, |first, bytes| values.push(first, bytes))?;
+        values.writer.finish()
     })
+}
+
+/// The same of a `.wtns` file in memory, which is read where it is. The name is for errors.
+///
+/// # Errors
+/// [`spillproof_engine::Error::Format`] as for [`read_wtns`]; [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::OverBudget`].
+pub fn read_wtns_bytes<E: PairingCurve>(
+    workspace: &Workspace,
+    name: &Path,
+    file: &[u8],
+) -> Result<Column<E::Scalar>> {
+    E::read_wtns_bytes(workspace, name, file)
+}
+
+pub(crate) fn read_wtns_bytes_over<E: PairingCurve>(
+    workspace: &Workspace,
+    name: &Path,
+    file: &[u8],
+) -> Result<Column<E::Scalar>> {
+    let refuse = |source| spillproof_engine::Error::Format {
+        file: name.to_owned(),
+        source,
+    };
+    // Sections are inside the file.
+    let cut = |offset: u64, bytes: u64| &file[offset as usize..][..bytes as usize];
+    let mut walk = SectionWalk::new(FileKind::Wtns, file.len() as u64);
+    while let Some((offset, bytes)) = walk.next_read() {
+        walk.give(cut(offset, bytes as u64)).map_err(refuse)?;
+    }
+    let sections = walk.finish().map_err(refuse)?;
+    let range = wtns::Header::range(&sections).map_err(refuse)?;
+    let header = wtns::Header::parse(&sections, cut(range.offset, range.bytes)).map_err(refuse)?;
+    check_curve::<E>(name, header.curve)?;
+    let range = header.values(&sections).map_err(refuse)?;
+    let array = Array {
+        what: "witness",
+        offset: range.offset,
+        count: header.count,
+        element_bytes: SCALAR_BYTES as u64,
+    };
+    workspace.run(|| {
+        let run_values = header.count.min(RUN_VALUES as u64);
+        let mut values = Values::<E>::new(workspace, name, &array, run_values)?;
+        let runs = cut(range.offset, range.bytes).chunks(RUN_VALUES * SCALAR_BYTES);
+        for (first, bytes) in (0..).step_by(RUN_VALUES).zip(runs) {
+            values.push(first, bytes)?;
+        }
+        values.writer.finish()
+    })
+}
+
+/// Values that are decoded at a time, of a file in memory.
+const RUN_VALUES: usize = 4 * JOB_VALUES;
+
+/// The values of a witness on their way to a column.
+struct Values<'a, E: PairingCurve> {
+    file: &'a Path,
+    offset: u64,
+    tile: LeasedVec<E::Scalar>,
+    writer: Writer<E::Scalar>,
+}
+
+impl<'a, E: PairingCurve> Values<'a, E> {
+    /// For values that come in runs of so many at most.
+    fn new(workspace: &Workspace, file: &'a Path, array: &Array, run_values: u64) -> Result<Self> {
+        let name = file.display().to_string();
+        let zero = E::Scalar::from(0u64);
+        Ok(Self {
+            file,
+            offset: array.offset,
+            writer: Writer::scratch(workspace, &name, array.count, Placement::Disk)?,
+            tile: workspace.budget.vec(run_values as usize, zero, "witness")?,
+        })
+    }
+
+    /// The bytes of a run, from the value with the index `first` on.
+    fn push(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        let tile = &mut self.tile[..bytes.len() / SCALAR_BYTES];
+        if let Err(at) = decode(bytes, tile) {
+            let index = first + at as u64;
+            return Err(spillproof_engine::Error::Format {
+                file: self.file.to_owned(),
+                source: FormatError::Element {
+                    what: "values",
+                    index,
+                    offset: self.offset + index * SCALAR_BYTES as u64,
+                    value: hex(&bytes[at * SCALAR_BYTES..][..SCALAR_BYTES]),
+                },
+            });
+        }
+        self.writer.push(tile)
+    }
 }
 
 /// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
+use ark_ec::CurveGroup;
+use ark_ff::Field;
 use spillproof_engine::Error;
 use spillproof_engine::error::Invalid;
+use spillproof_format::iden3::{FileKind, zkey};
 use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::iden3::{Origin, VerifiedKey, contribute, read_wtns, read_zkey, setup, verify_zkey};
 use spillproof_groth16::{PairingCurve, prove};
@@ -154,6 +157,75 @@ fn every_part_that_was_changed_is_found() {
         }
     }
     assert!(found[0] > 10 && found[1] > 10, "{found:?}");
+    ceremony.place.assert_nothing_held();
+}
+
+/// The points of H, as the inverse transform of n points, and the root of unity of it.
+struct PointsOfH {
+    points: Vec<ark_bn254::G1Affine>,
+    omega: ark_bn254::Fr,
+}
+
+impl PointsOfH {
+    /// The `index`-th of the points that H is the transform of.
+    fn coefficient(&self, index: u64) -> ark_bn254::G1Projective {
+        let terms = (0u64..).zip(&self.points);
+        terms
+            .map(|(at, point)| *point * self.omega.pow([at * index]))
+            .sum()
+    }
+
+    /// H with so many times the `index`-th point more.
+    fn with_more(&self, index: u64, times: ark_bn254::Fr) -> Vec<u8> {
+        let scale = times / ark_bn254::Fr::from(self.points.len() as u64);
+        let coefficient = self.coefficient(index) * scale;
+        let inverse = self.omega.inverse().expect("a root");
+        let points = (0u64..).zip(&self.points);
+        let points =
+            points.map(|(at, point)| (coefficient * inverse.pow([at * index]) + point).into_affine());
+        circom_files::points(&points.collect::<Vec<_>>())
+    }
+}
+
+/// A key that went through `snarkjs zkey import bellman` has all points of H but the last one of the transform.
+#[test]
+fn the_point_of_h_that_no_quotient_has_is_not_compared() {
+    let ceremony = Ceremony::<Bn254>::new(8, 20, 16 * MIB);
+    ceremony.contribute(["0.zkey", "1.zkey"], None, &secret(""));
+    let key = std::fs::read(ceremony.path("1.zkey")).expect("a file");
+    let range = circom_files::section(FileKind::Zkey, &key, zkey::H);
+    let log_n = ceremony.circuit.log_domain();
+    let (omega, _) = taceo_groth16::groth16_roots_of_unity(log_n as usize);
+    let h = PointsOfH {
+        points: circom_files::read_points::<ark_bn254::g1::Config>(&key[range.clone()]),
+        omega,
+    };
+    let is_of_h = |error: &Error| {
+        let Error::Format { source, .. } = error else {
+            return false;
+        };
+        matches!(source, FormatError::NotDerived { what: "H", .. })
+    };
+    let last = (1 << log_n) - 1;
+    let one = ark_bn254::Fr::from(1u64);
+    for (index, times, is_right) in [
+        (last, -one, true),
+        (last, one, true),
+        (0, -one, false),
+        (last - 1, one, false),
+    ] {
+        let mut changed = key.clone();
+        changed[range.clone()].copy_from_slice(&h.with_more(index, times));
+        assert!(changed != key);
+        ceremony.write("changed.zkey", &changed);
+        match ceremony.verify("changed.zkey") {
+            Ok(_) => {
+                assert!(is_right, "{index}");
+                ceremony.proves("changed.zkey");
+            }
+            Err(error) => assert!(!is_right && is_of_h(&error), "{index}: {error}"),
+        }
+    }
     ceremony.place.assert_nothing_held();
 }
 

@@ -9,13 +9,16 @@ use spillproof_format::iden3::{
     ByteRange, FileKind, PointRange, SectionWalk, Sections, ptau, write_prefix, write_section_prefix,
 };
 use spillproof_format::{Curve, FormatError};
-use spillproof_groth16::iden3::{VerifiedPtau, prepare_ptau, verify_ptau};
+use spillproof_groth16::iden3::{VerifiedPtau, prepare_ptau, truncate_ptau, verify_ptau};
 
 use crate::common::{Place, place};
 
 const MIB: u64 = 1 << 20;
 const BN254: &[u8] = include_bytes!("../fixtures/ceremony_bn128.ptau");
 const BLS12_381: &[u8] = include_bytes!("../fixtures/ceremony_bls12381.ptau");
+/// The same, prepared and cut by snarkjs.
+const BN254_CUT: &[u8] = include_bytes!("../fixtures/ceremony_bn128_cut.ptau");
+const BLS12_381_CUT: &[u8] = include_bytes!("../fixtures/ceremony_bls12381_cut.ptau");
 /// The hashes of the responses, as `snarkjs powersoftau verify` prints them.
 const BN254_HASHES: [&str; 3] = [
     "aab1f200510b6ec62113c517db6aadabd943eb777fca5b0d1f60602bddcf2b9a2a386f9072922146c1ed9cf1b67376078da5150d25531d8e7d2da28189526be4",
@@ -119,6 +122,30 @@ fn a_history_over_bn254_is_that_of_snarkjs() {
 #[test]
 fn a_history_over_bls12_381_is_that_of_snarkjs() {
     history_is_that_of_snarkjs(BLS12_381, BLS12_381_HASHES, Curve::Bls12381);
+}
+
+#[test]
+fn files_that_snarkjs_cut_verify_and_are_cut_the_same() {
+    for (file, cut, hashes) in [
+        (BN254, BN254_CUT, BN254_HASHES),
+        (BLS12_381, BLS12_381_CUT, BLS12_381_HASHES),
+    ] {
+        let case = Case::new(16 * MIB);
+        let workspace = &case.place.workspace;
+        let [prepared, ours] = ["prepared.ptau", "ours.ptau"].map(|name| case.dir.path().join(name));
+        prepare_ptau(workspace, [&case.write(file), &prepared], &mut |_| ()).expect("a file");
+        truncate_ptau(workspace, [&prepared, &ours], 1, &mut |_| ()).expect("a file");
+        assert!(std::fs::read(&ours).expect("a file") == cut);
+        let verified = case.verify(cut).expect("a right file");
+        assert_eq!(
+            (verified.power, verified.ceremony_power, verified.is_prepared),
+            (1, 2, true)
+        );
+        let contributors = &verified.contributors;
+        let found: Vec<String> = contributors.iter().map(|one| hex(&one.hash)).collect();
+        assert_eq!(found, hashes);
+        case.place.assert_nothing_held();
+    }
 }
 
 /// The bytes of each contribution over BN254, in the file.

@@ -11,6 +11,7 @@ mod ceremony;
 mod curves;
 mod files;
 mod history;
+mod json;
 mod powers;
 mod proofs;
 mod published;

@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
+use ark_ec::{AffineRepr, CurveGroup};
 use spillproof_commit::{Srs, generate_scratch};
 use spillproof_engine::Error;
 use spillproof_engine::error::Invalid;
-use spillproof_format::iden3::ptau;
+use spillproof_format::iden3::{FileKind, ptau};
 use spillproof_format::native::point_bytes;
 use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::PairingCurve;
-use spillproof_groth16::iden3::{import_ptau, prepare_ptau, verify_ptau};
+use spillproof_groth16::iden3::{import_ptau, prepare_ptau, setup, truncate_ptau, verify_ptau};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};
-use crate::r1cs::Secrets;
+use crate::r1cs::{Circuit, Secrets, Values};
 
 const MIB: u64 = 1 << 20;
 
@@ -107,6 +108,97 @@ fn points_of_another_secret_are_found_in_every_section() {
         let target = write(dir.path(), "kept.ptau", b"kept");
         assert!(prepare_ptau(&place.workspace, [&path, &target], &mut |_| ()).is_err());
         assert_eq!(std::fs::read(&target).expect("a file"), b"kept");
+    }
+    place.assert_nothing_held();
+}
+
+/// The bytes of the largest Lagrange basis, of twice the rows, in a file.
+fn largest_basis(file: &[u8], power: u32) -> std::ops::Range<usize> {
+    let section = circom_files::section(FileKind::Ptau, file, ptau::LAGRANGE_G1);
+    section.end - (point_bytes::<ark_bn254::g1::Config>() << (power + 1))..section.end
+}
+
+/// A file that is cut verifies, whatever its power, and makes the keys of the whole one.
+#[test]
+fn files_that_were_cut_verify_and_make_the_same_keys() {
+    let (dir, place) = (tempfile::tempdir().expect("a folder"), place(16 * MIB));
+    let workspace = &place.workspace;
+    let circuit = Circuit::<ark_bn254::Fr>::random(11, 20, 2, Values::Full);
+    let r1cs = write(dir.path(), "c.r1cs", &circom_files::r1cs::<Bn254>(&circuit));
+    for is_prepared in [false, true] {
+        let whole = circom_files::ptau::<Bn254>(6, &Secrets::random(11), is_prepared);
+        let whole = write(dir.path(), "whole.ptau", &whole);
+        let [cut, ours, theirs] = ["cut.ptau", "ours.zkey", "theirs.zkey"].map(|name| dir.path().join(name));
+        for power in 1..6 {
+            let made = truncate_ptau(workspace, [&whole, &cut], power, &mut |_| ()).expect("a file");
+            assert_eq!(
+                (made.power, made.ceremony_power, made.is_prepared),
+                (power, 6, is_prepared)
+            );
+            let verified = verify_ptau(workspace, &cut, &mut |_| ()).expect("a right file");
+            assert_eq!((verified.power, verified.ceremony_power), (power, 6));
+            assert_eq!(verified.is_prepared, is_prepared);
+        }
+        // Of 2^5 rows, the power of the last cut.
+        assert_eq!(circuit.log_domain(), 5);
+        setup(workspace, [&r1cs, &whole], &theirs, &mut |_| ()).expect("a key");
+        let made = setup(workspace, [&r1cs, &cut], &ours, &mut |_| ()).expect("a key");
+        assert_eq!(made.shape.log_domain, 5);
+        let [ours, theirs] = [ours, theirs].map(|file| std::fs::read(file).expect("a file"));
+        // A cut without the bases lacks the last power of twice the rows.
+        assert_eq!(ours == theirs, is_prepared);
+        for power in [0, 6, 7, 64] {
+            let error = truncate_ptau(workspace, [&whole, &cut], power, &mut |_| ());
+            let error = error.expect_err("no such power").to_string();
+            assert!(
+                error.contains("from 1 to 5") && error.contains("whole.ptau"),
+                "{error}"
+            );
+        }
+    }
+    place.assert_nothing_held();
+}
+
+/// The last power of the largest basis is that of tau, or missing, and nothing else.
+#[test]
+fn a_largest_basis_with_another_last_power_is_refused() {
+    let (dir, place) = (tempfile::tempdir().expect("a folder"), place(16 * MIB));
+    let workspace = &place.workspace;
+    let power = 3;
+    let secrets = Secrets::random(12);
+    let larger = circom_files::ptau::<Bn254>(power + 1, &secrets, true);
+    let larger = write(dir.path(), "larger.ptau", &larger);
+    let own = circom_files::ptau::<Bn254>(power, &secrets, true);
+    let path = dir.path().join("cut.ptau");
+    truncate_ptau(workspace, [&larger, &path], power, &mut |_| ()).expect("a file");
+    let cut = std::fs::read(&path).expect("a file");
+    let [with, without] = [&cut, &own]
+        .map(|file| circom_files::read_points::<ark_bn254::g1::Config>(&file[largest_basis(file, power)]));
+    // With so many times the last power.
+    let forged = |times: u64| {
+        let points = with.iter().zip(&without).map(|(with, without)| {
+            let share = with.into_group() - without;
+            (*without + share * ark_bn254::Fr::from(times)).into_affine()
+        });
+        let points = circom_files::points(&points.collect::<Vec<_>>());
+        let mut bytes = cut.clone();
+        let range = largest_basis(&bytes, power);
+        bytes[range].copy_from_slice(&points);
+        write(dir.path(), "forged.ptau", &bytes)
+    };
+    for (times, is_right) in [(0, true), (1, true), (2, false), (7, false)] {
+        let verified = verify_ptau(workspace, &forged(times), &mut |_| ());
+        assert_eq!(verified.is_ok(), is_right, "{times}: {verified:?}");
+        if let Err(error) = verified {
+            let source = matches!(
+                error,
+                Error::Format {
+                    source: FormatError::Inconsistent { .. },
+                    ..
+                }
+            );
+            assert!(source, "{error}");
+        }
     }
     place.assert_nothing_held();
 }

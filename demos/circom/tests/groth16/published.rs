@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillproof_circom::prove::{
-    Key, contribute, import, prepare_ptau, prove, setup, verify, verify_key, verify_ptau,
+    Key, contribute, import, prepare_ptau, prove, setup, truncate_ptau, verify, verify_key, verify_ptau,
 };
 use spillproof_engine::Session;
 use spillproof_groth16::Shape;
@@ -188,6 +188,16 @@ fn prepared_powers_are_those_of_snarkjs() {
             .map(|one| one.name.as_deref())
             .collect();
         assert_eq!(names, [Some("first")]);
+        published.run("powersoftau truncate", &[&theirs]);
+        for power in 1..8 {
+            truncate_ptau(session, [&theirs, &ours], power, &mut |_| ()).unwrap();
+            let cut = at(&format!("theirs_0{power}.ptau"));
+            assert!(
+                std::fs::read(&ours).unwrap() == std::fs::read(&cut).unwrap(),
+                "{curve}, {power}"
+            );
+            verify_ptau(session, &cut, &mut |_| ()).unwrap();
+        }
     }
     let published_file = "react-native-snarkjs/test/plonk_circuit/powersOfTau15_final.ptau";
     let published_file = published.packages.join(published_file);

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use spillproof_circom::example::{Circuit, Values};
 use spillproof_circom::prove::{Key, prove, verify};
 use spillproof_format::Curve;
+use spillproof_testing::skipped;
 
 fn session(dir: &Path) -> std::sync::Arc<spillproof_engine::Session> {
     let builder = spillproof_engine::Session::builder().memory("8MiB").dir(dir);
@@ -42,15 +43,14 @@ fn library_folder() -> PathBuf {
     found.into_iter().find(is_there).unwrap()
 }
 
-#[test]
-fn a_program_over_rapidsnark_proves() {
+/// The C program, linked to the library; `None` where there is no C compiler.
+fn program(dir: &Path) -> Option<PathBuf> {
     let compiler = Command::new("cc").arg("--version").output();
     if !compiler.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: there is no C compiler");
-        return;
+        skipped("there is no C compiler");
+        return None;
     }
-    let dir = tempfile::tempdir().unwrap();
-    let (program, library) = (dir.path().join("program"), library_folder());
+    let (program, library) = (dir.join("program"), library_folder());
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = Command::new("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I"])
@@ -64,26 +64,85 @@ fn a_program_over_rapidsnark_proves() {
         .output()
         .unwrap();
     assert!(built.status.success(), "{built:?}");
+    Some(program)
+}
+
+/// A run of the C program with the files of a circuit, and the witness of another one.
+fn command(program: &Path, dir: &Path, files: [&Path; 4], budget: Option<&str>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(files)
+        .env("LD_LIBRARY_PATH", library_folder())
+        .env("SPILLPROOF_DIR", dir)
+        .env_remove("SPILLPROOF_MEMORY");
+    command.envs(budget.map(|budget| ("SPILLPROOF_MEMORY", budget)));
+    command
+}
+
+#[test]
+fn a_program_over_rapidsnark_proves() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = program(dir.path()) else {
+        return;
+    };
     for curve in [Curve::Bn254, Curve::Bls12381] {
         let [zkey, wtns, vkey] = files(dir.path(), 9, curve);
         let [_, other, _] = files(dir.path(), 8, curve);
         let mut budgets = vec![Some("8MiB")];
         budgets.extend((curve == Curve::Bn254).then_some(None));
         for budget in budgets {
-            let mut command = Command::new(&program);
-            command
-                .args([&zkey, &wtns, &vkey, &other])
-                .env("LD_LIBRARY_PATH", &library)
-                .env("SPILLPROOF_DIR", dir.path())
-                .env_remove("SPILLPROOF_MEMORY");
-            if let Some(budget) = budget {
-                command.env("SPILLPROOF_MEMORY", budget);
-            }
-            let output = command.output().unwrap();
+            let files = [&*zkey, &wtns, &vkey, &other];
+            let output = command(&program, dir.path(), files, budget).output().unwrap();
             assert!(output.status.success(), "{output:?}");
             assert!(String::from_utf8_lossy(&output.stdout).contains("all calls did as expected"));
         }
     }
+}
+
+/// Which of `needles` stand in a file without a name that a process has open in `dir`.
+fn found_in_open_files(process: u32, dir: &Path, needles: [&[u8]; 2]) -> [bool; 2] {
+    let mut found = [false; 2];
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{process}/fd")) else {
+        return found;
+    };
+    for entry in entries.flatten() {
+        let is_here = std::fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(dir));
+        if let (true, Ok(bytes)) = (is_here, std::fs::read(entry.path())) {
+            for (found, needle) in found.iter_mut().zip(needles) {
+                *found |= bytes.windows(needle.len()).any(|window| window == needle);
+            }
+        }
+    }
+    found
+}
+
+/// Scratch has the witness sealed, and no copy of it in plain. That of a key in memory is plain: the control.
+#[test]
+fn no_file_has_the_witness_of_a_buffer_in_plain() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = program(dir.path()) else {
+        return;
+    };
+    let [zkey, wtns, vkey] = files(dir.path(), 10, Curve::Bn254);
+    let [_, other, _] = files(dir.path(), 8, Curve::Bn254);
+    let scratch = dir.path().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let [key, witness] = [&zkey, &wtns].map(|file| std::fs::read(file).unwrap());
+    // Two values in the middle of the witness, and of a point of the key.
+    let middle = |bytes: &[u8]| bytes[bytes.len() / 64 * 32..][..64].to_vec();
+    let (in_key, in_witness) = (middle(&key), middle(&witness));
+    assert!(in_witness.iter().filter(|byte| **byte != 0).count() > 32);
+    let files = [&*zkey, &wtns, &vkey, &other];
+    let mut command = command(&program, &scratch, files, Some("8MiB"));
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut found = [false; 2];
+    while child.try_wait().unwrap().is_none() {
+        let now = found_in_open_files(child.id(), &scratch, [&in_key, &in_witness]);
+        found = [found[0] | now[0], found[1] | now[1]];
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(found, [true, false], "the key, and the witness");
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ark_ff::Field;
 use spillproof_engine::Error;
 use spillproof_engine::error::Invalid;
 use spillproof_format::Curve;
-use spillproof_groth16::iden3::{read_wtns, read_zkey, setup};
+use spillproof_groth16::iden3::{Origin, contribute, read_wtns, read_zkey, setup, verify_zkey};
 use spillproof_groth16::{PairingCurve, prove};
 
 use crate::circom_files;
@@ -95,6 +95,53 @@ fn keys_over_bn254_are_those_of_the_secrets() {
 #[test]
 fn keys_over_bls12_381_are_those_of_the_secrets() {
     keys_are_those_of_the_secrets::<Bls12_381>(7, (60, 2), Curve::Bls12381);
+}
+
+/// Four signals, of which none is public, and nothing that binds them.
+fn without_constraints() -> Circuit<Fr> {
+    Circuit {
+        public: 0,
+        a: Vec::new(),
+        b: Vec::new(),
+        c: Vec::new(),
+        witness: [1u64, 5, 6, 7].map(Fr::from).to_vec(),
+    }
+}
+
+/// The first phase and the key are files of snarkjs (`tests/fixtures`).
+#[test]
+fn a_circuit_without_constraints_has_the_key_of_snarkjs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let circuit = without_constraints();
+    let r1cs = write(dir.path(), "c.r1cs", &circom_files::r1cs::<Bn254>(&circuit));
+    let wtns = write(
+        dir.path(),
+        "c.wtns",
+        &circom_files::wtns::<Bn254>(&circuit.witness),
+    );
+    let ptau = write(
+        dir.path(),
+        "p.ptau",
+        include_bytes!("../fixtures/ceremony_bn128.ptau"),
+    );
+    let [first, second] = ["0.zkey", "1.zkey"].map(|name| dir.path().join(name));
+    for budget_bytes in [6 * MIB, 64 * MIB] {
+        let place = place(budget_bytes);
+        let workspace = &place.workspace;
+        let made = setup(workspace, [&r1cs, &ptau], &first, &mut |_| ()).expect("a key");
+        assert_eq!((made.shape.log_domain, made.shape.public), (1, 0));
+        let expected = include_bytes!("../fixtures/no_constraints.zkey");
+        assert!(std::fs::read(&first).expect("a file") == expected);
+        let origin = Origin::Entropy(Vec::new());
+        contribute(workspace, [&first, &second], None, &origin, &mut |_| ()).expect("a contribution");
+        let verified = verify_zkey(workspace, [&r1cs, &ptau, &second], &mut |_| ()).expect("a right key");
+        assert_eq!(verified.contributors.len(), 1);
+        let key = read_zkey::<Bn254>(workspace, &second, &mut |_| ()).expect("a key");
+        let witness = read_wtns::<Bn254>(workspace, &wtns, &mut |_| ()).expect("a witness");
+        prove(&key, &witness, blinding(4)).expect("a proof that verifies");
+        drop((key, witness));
+        place.assert_nothing_held();
+    }
 }
 
 #[test]

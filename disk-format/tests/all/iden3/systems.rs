@@ -70,6 +70,26 @@ fn constraint_systems_read_in_pieces_of_any_length() {
         ..SYSTEM
     };
     assert_eq!(larger.log_domain(), 4, "a row for the constant one");
+    for (constraints, public_inputs, log_domain) in [(0, 0, 1), (1, 0, 1), (0, 1, 1), (1, 1, 2), (0, 3, 2)] {
+        let small = r1cs::Header {
+            public_outputs: 0,
+            public_inputs,
+            constraints,
+            ..SYSTEM
+        };
+        assert_eq!(small.log_domain(), log_domain, "as snarkjs: {small:?}");
+    }
+}
+
+#[test]
+fn labels_may_be_missing_or_empty() {
+    let mut sections = system();
+    sections[2].1.clear();
+    let empty = file(FileKind::R1cs, &sections);
+    sections.remove(2);
+    for bytes in [empty, file(FileKind::R1cs, &sections)] {
+        assert_eq!(read_system(&bytes, 100), Ok((SYSTEM, terms())));
+    }
 }
 
 #[test]

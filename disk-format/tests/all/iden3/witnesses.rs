@@ -20,6 +20,11 @@ fn witnesses_read() {
         let (header, values) = read_witness(&bytes).unwrap();
         assert_eq!((header.curve, header.count), (curve, 3));
         assert_eq!(cut(&bytes, values)[32..64], [2; 32]);
+        for (version, is_read) in [(0, false), (1, true), (2, true), (3, false)] {
+            let mut bytes = bytes.clone();
+            bytes[4] = version;
+            assert_eq!(read_witness(&bytes).is_ok(), is_read, "{version}");
+        }
         let count_at = bytes.len() - 4;
         for (value, is_length) in [(2, true), (4, true), (0, false)] {
             let mut bytes = bytes.clone();
