@@ -18,6 +18,7 @@ mod plan;
 mod refusals;
 mod report;
 mod secrets;
+mod smallest;
 mod srs;
 mod zcash;
 

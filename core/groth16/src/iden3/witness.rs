@@ -11,6 +11,8 @@ use crate::{PairingCurve, check_curve};
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::{Array, Progress};
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::step;
+use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 
 /// Values that one thread decodes at a time.
@@ -42,12 +44,8 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         let header = wtns::Header::parse(&source.sections, &bytes).map_err(refuse)?;
         check_curve::<E>(path, header.curve)?;
         let values = header.values(&source.sections).map_err(refuse)?;
-        let array = Array {
-            what: "witness",
-            offset: values.offset,
-            count: header.count,
-            element_bytes: SCALAR_BYTES as u64,
-        };
+        let array = array(header.count, values.offset);
+        let _step = step!(workspace, "copy of the witness");
         let name = path.display().to_string();
         let mut writer = Writer::<E::Scalar>::scratch(workspace, &name, header.count, Placement::Disk)?;
         let zero = E::Scalar::from(0u64);
@@ -67,6 +65,27 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         })?;
         writer.finish()
     })
+}
+
+/// So many values from an offset on.
+fn array(count: u64, offset: u64) -> Array {
+    Array {
+        what: "witness",
+        offset,
+        count,
+        element_bytes: SCALAR_BYTES as u64,
+    }
+}
+
+/// A dry run of [`read_wtns`], for so many signals.
+pub(crate) fn rehearse<F: KernelField>(workspace: &Workspace, signals: u64) -> Result<Column<F>> {
+    let _step = step!(workspace, "copy of the witness");
+    let array = array(signals, 0);
+    let writer = Writer::scratch(workspace, "witness", signals, Placement::Disk)?;
+    let tile = array.run_elements(&workspace.budget);
+    let _tile = workspace.hold(tile * size_of::<F>() as u64, "witness")?;
+    let _runs = array.rehearse(workspace)?;
+    writer.finish()
 }
 
 /// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.
