@@ -6,6 +6,7 @@
 //! ([`Session::admit`]) keeps the task's session, whatever other threads install.
 
 mod environment;
+mod variables;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -25,6 +26,7 @@ use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
 
 pub use environment::{dir_of_environment, no_device, variable};
+pub use variables::name_unknown_variables;
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
@@ -278,7 +280,7 @@ impl SessionBuilder {
         self
     }
 
-    /// The directory for scratch files; best on NVMe.
+    /// The directory for scratch files, which has to exist; best on NVMe.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -351,7 +353,8 @@ impl SessionBuilder {
     /// once, for the whole process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
-    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started,
+    /// [`Invalid::NoFolder`] if the directory does not exist, [`Error::File`] if it cannot be used,
+    /// [`Error::Threads`] if no threads can be started,
     /// [`Error::Unavailable`] for sealed scratch files, or strict secrets, that were asked for and are not
     /// possible here.
     pub fn build(self) -> Result<Session> {

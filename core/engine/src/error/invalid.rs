@@ -1,5 +1,7 @@
 //! Mistakes in a call or a setting, each with the values that do not fit together.
 
+use std::path::PathBuf;
+
 use spillproof_kernels::error::RootOfUnityError;
 
 /// A mistake in a call or a setting.
@@ -481,6 +483,14 @@ pub enum Invalid {
         /// The setting, such as an environment variable.
         name: &'static str,
         /// The reason, with the value.
+        reason: String,
+    },
+    /// A folder for scratch files that is none.
+    #[error("`{}` is no folder{reason}", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's reason, and the remedy.
         reason: String,
     },
     /// No session can be made from environment variables.

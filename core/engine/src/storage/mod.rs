@@ -68,7 +68,7 @@ pub use packed::Packed;
 pub use paged::PagedMap;
 pub use publish::Publish;
 pub use region::Region;
-pub use scratch::missing_folders;
+pub use scratch::check_scratch_folder;
 pub use transfer::Pending;
 
 use crate::error::{Error, Result};
@@ -190,8 +190,7 @@ pub struct StorageBuilder {
 }
 
 impl StorageBuilder {
-    /// Where scratch files go; made with mode 0700 if it is missing. The system's folder for temporary files
-    /// if not set.
+    /// Where scratch files go: a folder that is there. The system's folder for temporary files if not set.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -227,7 +226,7 @@ impl StorageBuilder {
     /// # Errors
     /// [`Error::File`] if the folder cannot be made or used, or the backend does not start.
     pub fn build(self) -> Result<Storage> {
-        let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
+        let scratch = scratch::ScratchDir::new(&self.dir)?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = match self.threads {
             0 => cores(),
