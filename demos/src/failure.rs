@@ -157,6 +157,9 @@ impl Failure {
                 ..
             } => asked_bytes.saturating_add(*held_bytes),
             Io { source, .. } | File { source, .. } if !is_full(source) => return None,
+            Checkpoint(spillproof_engine::error::Checkpoint::Full { .. }) => {
+                return Some("--checkpoint (SPILLPROOF_CHECKPOINT) for the folder of checkpoints".into());
+            }
             // It has the remedy in its own words: the place is not that of scratch files.
             File { source, .. } if source.get_ref().is_some() => return None,
             Io { .. } | File { .. } | DiskTooSmall { .. } => {

@@ -133,7 +133,7 @@ impl Write for Pieces {
 
 fn publish(path: &Path) -> spillproof_engine::Result<Publish> {
     // No scratch is made here: any folder does.
-    let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
+    let storage = Storage::builder().dir(".").backend(Backend::Inline).build()?;
     storage.publish(path)
 }
 

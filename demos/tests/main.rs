@@ -20,6 +20,7 @@ mod report;
 mod secrets;
 mod smallest;
 mod srs;
+mod surroundings;
 mod zcash;
 
 use spillproof_testing::{Mounted, circom_files, r1cs, seeded, skipped, variable};

@@ -1,7 +1,6 @@
 //! `spillproof prove` and `spillproof verify`: a drop-in proves, within a session or without one; the
 //! unmodified crate verifies.
 
-use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use super::plan::{self, Awaited};
 use crate::args::{Global, OfProgram, Prove, Proved, Statement, Verified, Verify, opening};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::read_once::read_whole;
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run};
 use crate::systems::{self, of_program};
@@ -250,7 +250,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
         global.no_limit("without --vk the unmodified crate makes the key in memory")?;
     }
     let mut run = Run::start(global);
-    let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
+    let proof = read_whole(&args.proof)?;
     let outcome = match &verified {
         Verified::BuiltIn(statement) => {
             systems::verify_by_stock(&mut run.recorder, statement, args.vk.as_deref(), &[&proof])?;

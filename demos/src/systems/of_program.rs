@@ -2,7 +2,6 @@
 //! of its circuit, and the witness with its public inputs. The drop-in proves within the current session; the
 //! unmodified crate reads the same key by the same description, and verifies.
 
-use std::fs;
 use std::path::Path;
 
 use halo2_axiom::halo2curves::bn256::Fr;
@@ -18,6 +17,7 @@ use super::axiom::{DropIn, Stock, opening, params_for, verifier_params_for};
 use super::{PARAMETERS, Verifier};
 use crate::args::{OfProgram, PublicInputs};
 use crate::failure::Failure;
+use crate::read_once::read_whole;
 use crate::report::Recorder;
 use crate::run::Result;
 
@@ -127,7 +127,7 @@ fn read_public(path: &Path, columns: usize) -> Result<Vec<Vec<Fr>>> {
         file: path.to_owned(),
         details,
     };
-    let bytes = fs::read(path).map_err(Failure::file(path))?;
+    let bytes = read_whole(path)?;
     let json: PublicJson = serde_json::from_slice(&bytes)
         .map_err(|error| refused(format!("no file of prove --public: {error}")))?;
     if json.len() != columns {

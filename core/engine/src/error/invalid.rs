@@ -305,6 +305,14 @@ pub enum Invalid {
         /// What it is, with an article.
         kind: &'static str,
     },
+    /// A file that is to be read is none.
+    #[error("`{path}` is {kind}, and its bytes are read in any order: save them to a file, and name that")]
+    NotReadable {
+        /// The path.
+        path: String,
+        /// What it is, with an article.
+        kind: &'static str,
+    },
     /// A path that does not end in a file name.
     #[error("`{path}` does not end in the name of a file")]
     NotAFileName {

@@ -84,6 +84,8 @@ pub enum Backend {
     Uring,
     /// Threads that call pread and pwrite.
     Pread,
+    /// The caller's thread, one transfer after the other: for a few small files.
+    Inline,
     /// For tests: one thread, which makes transfers in an order that this seed draws, some of them late.
     Simulated(u64),
 }
@@ -241,6 +243,7 @@ impl StorageBuilder {
 fn start(backend: Backend, threads: usize) -> Result<Box<dyn Engine>> {
     match backend {
         Backend::Pread => {}
+        Backend::Inline => return Ok(Box::new(pread::Inline)),
         Backend::Simulated(seed) => return Ok(Box::new(simulated::Simulated::start(seed)?)),
         Backend::Uring => return Ok(Box::new(uring::Uring::start(threads)?)),
         Backend::Auto => match uring::Uring::start(threads) {

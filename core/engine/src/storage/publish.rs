@@ -24,6 +24,23 @@ use crate::error::{Invalid, Result};
 /// How often a partial file that a sweep of another process took away is made anew.
 const PARTIAL_ATTEMPTS_MAX: usize = 16;
 
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Who may read a file, from its making on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Whom the umask allows.
+    Umask,
+    /// Its owner alone.
+    Owner,
+}
+
+/// Bytes of a target's name that the name of its partial file has. With the rest (19 for the word, 32 for
+/// process and number, 17 for the digest) it is below the 255 that file systems allow.
+const NAME_BYTES_KEPT: usize = 160;
+/// Digits of the digest that stands for the rest of a long name.
+const DIGEST_DIGITS: usize = 16;
+
 /// Where the kernel shows open files.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
@@ -50,7 +67,12 @@ impl Publish {
         if let Some(kind) = not_a_file(path) {
             return Err(Invalid::NotAFile { path: shown, kind }.into());
         }
-        let prefix = format!(".{}.spillproof-partial", name.to_string_lossy());
+        if let Some(name_bytes_max) = name_bytes_max(&dir)
+            && name.len() > name_bytes_max
+        {
+            return Err(handle::error("create", shown, Errno::NAMETOOLONG));
+        }
+        let prefix = prefix_of(&name.to_string_lossy());
         scratch::sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
         let mode = Mode::from_raw_mode(0o666);
@@ -152,6 +174,27 @@ impl std::fmt::Debug for Publish {
             .field("partial", &self.partial)
             .finish_non_exhaustive()
     }
+}
+
+/// What names of partial files of a target begin with. A long name is cut, so that the rest has room.
+fn prefix_of(name: &str) -> String {
+    let name = match name.len() > NAME_BYTES_KEPT {
+        false => name.to_owned(),
+        true => {
+            let digest = blake3::hash(name.as_bytes()).to_hex();
+            let end = (0..=NAME_BYTES_KEPT)
+                .rev()
+                .find(|end| name.is_char_boundary(*end));
+            format!("{}-{}", &name[..end.unwrap_or(0)], &digest[..DIGEST_DIGITS])
+        }
+    };
+    format!(".{name}.spillproof-partial")
+}
+
+/// The longest name in a folder; `None` where the file system does not tell.
+fn name_bytes_max(dir: &Path) -> Option<usize> {
+    let bytes = rustix::fs::statvfs(dir).ok()?.f_namemax;
+    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Makes the names in a folder durable.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ark_ff::Field;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
@@ -52,15 +53,24 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         let mut tile = (workspace.budget).vec(source.file.run_elements(&array) as usize, zero, "witness")?;
         source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / SCALAR_BYTES];
+            let at_element = |index: u64| array.offset + index * SCALAR_BYTES as u64;
             decode(bytes, tile).map_err(|at| {
                 let bytes = &bytes[at * SCALAR_BYTES..][..SCALAR_BYTES];
                 source.refuse(FormatError::Element {
                     what: "values",
                     index: first + at as u64,
-                    offset: array.offset + (first + at as u64) * SCALAR_BYTES as u64,
+                    offset: at_element(first + at as u64),
                     value: hex(bytes),
                 })
             })?;
+            if first == 0 && tile.first() != Some(&E::Scalar::ONE) {
+                return Err(source.refuse(FormatError::Field {
+                    what: "the first value",
+                    offset: array.offset,
+                    value: hex(&bytes[..SCALAR_BYTES]),
+                    remedy: "the first value of a witness is one: the file is no witness, or of another program",
+                }));
+            }
             writer.push(tile)
         })?;
         writer.finish()
