@@ -369,6 +369,7 @@ impl SessionBuilder {
         let limit = limit
             .map(|limit| Limit::new(limit, threads_of(self.threads)))
             .transpose()?;
+        return_freed_blocks();
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
@@ -383,7 +384,6 @@ impl SessionBuilder {
             (memory, Some(limit)) => memory.resolve()?.min(limit.budget_bytes),
             (memory, None) => memory.resolve()?,
         });
-        return_freed_blocks();
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
