@@ -72,6 +72,7 @@ pub use scratch::check_scratch_folder;
 pub use transfer::Pending;
 
 use crate::error::{Error, Result};
+use publish::Readers;
 use transfer::Batch;
 
 /// Which way transfers go.
@@ -374,7 +375,15 @@ impl Storage {
     /// # Errors
     /// [`Error::File`].
     pub fn publish(&self, path: impl AsRef<Path>) -> Result<Publish> {
-        Publish::new(self, path.as_ref())
+        Publish::new(self, path.as_ref(), Readers::Umask)
+    }
+
+    /// The same for a secret: from its making on, with and without a name, only its owner may read the file.
+    ///
+    /// # Errors
+    /// As [`Self::publish`]; [`Error::File`] where the file system has no permissions.
+    pub fn publish_private(&self, path: impl AsRef<Path>) -> Result<Publish> {
+        Publish::new(self, path.as_ref(), Readers::Owner)
     }
 
     /// The folder of scratch files.

@@ -55,7 +55,7 @@ pub struct Publish {
 }
 
 impl Publish {
-    pub(super) fn new(storage: &Storage, path: &Path) -> Result<Self> {
+    pub(super) fn new(storage: &Storage, path: &Path, readers: Readers) -> Result<Self> {
         let shown = path.display().to_string();
         let Some(name) = path.file_name() else {
             return Err(Invalid::NotAFileName { path: shown }.into());
@@ -75,7 +75,10 @@ impl Publish {
         let prefix = prefix_of(&name.to_string_lossy());
         scratch::sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = match readers {
+            Readers::Umask => Mode::from_raw_mode(0o666),
+            Readers::Owner => OWNER_ONLY,
+        };
         let in_place =
             || create_partial(&dir, &prefix, mode, faults).map(|(fd, partial)| (fd, Some(partial)));
         // A nameless file gets its name through /proc.
@@ -90,14 +93,19 @@ impl Publish {
         let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
         storage.inner.recycler.forget();
-        let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, Room::Own)?;
-        Ok(Self {
+        let file = File::new(storage, Arc::new(fd), shown.clone(), Access::Aligned, Room::Own)?;
+        let publish = Self {
             file,
             path: path.to_owned(),
             dir,
             prefix,
             partial,
-        })
+        };
+        if readers == Readers::Owner {
+            // Refused where files have the permissions of the mount.
+            fchmod(publish.file.fd(), OWNER_ONLY).map_err(|errno| handle::error("restrict", shown, errno))?;
+        }
+        Ok(publish)
     }
 
     /// The file to write to.
@@ -108,16 +116,6 @@ impl Publish {
     /// Where it will appear.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Leaves the file to its owner alone: for secrets.
-    ///
-    /// # Errors
-    /// [`crate::Error::File`] where the file system has no permissions.
-    pub fn keep_private(&self) -> Result<()> {
-        let owner_only = Mode::RUSR | Mode::WUSR;
-        fchmod(self.file.fd(), owner_only)
-            .map_err(|errno| handle::error("restrict", self.path.display().to_string(), errno))
     }
 
     /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays
