@@ -274,6 +274,9 @@ impl Groth16 {
             Self::VerifyKey { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers), ("KEY", key)], [])
             }
+            Self::Inspect { file } => Files::new([("FILE", file)], []),
+            Self::Plan { key, .. } => Files::new([("KEY", key)], []),
+            Self::Verify { .. } => Files::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ use spillproof_groth16::Shape;
 use spillproof_groth16::iden3::{self, Contributor, Origin};
 
 use super::plan;
+use super::plan_table::{Place, Rung, climb};
 use crate::args::{Global, Groth16 as Command, Groth16Example, Pairing};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -69,7 +70,7 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
         Command::Inspect { file } => inspect(global, file),
-        Command::Plan { key } => plan_key(global, key),
+        Command::Plan { key, ladder } => plan_key(global, key, *ladder),
     }
 }
 
@@ -453,19 +454,32 @@ struct Planned {
     seconds: f64,
     rates: Rates,
     plan: Plan,
+    /// Plans within other budgets, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ladder: Vec<Rung>,
 }
 
-fn plan_key(global: &Global, file: &Path) -> Result<()> {
+fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let (shape, curve) = shape_of(&session, file)?;
-    let plan = plan_of(&session, (&shape, curve), &Rates::default())?;
+    let planned =
+        |budget_bytes| -> Result<Plan> { Ok(plan_of(&session, file, (&shape, curve), budget_bytes)?) };
+    let plan = planned(session.budget().limit_bytes())?;
     let measured = plan::measured(&session);
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
     let key = Key::of(file, curve, &shape);
     key.tell(&run);
-    run.say(plan::render(&plan, measured.is_some()));
+    let place = Place::of(&session, measured.is_some());
+    let ladder = match asks_for_ladder {
+        true => climb(&plan, &rates, planned)?,
+        false => Vec::new(),
+    };
+    run.say(match asks_for_ladder {
+        true => place.ladder(&ladder),
+        false => place.steps(&plan),
+    });
     let total = plan.of(None);
     let outcome = Planned {
         key,
@@ -475,7 +489,8 @@ fn plan_key(global: &Global, file: &Path) -> Result<()> {
         seconds: total.seconds,
         rates,
         plan,
+        ladder,
     };
-    run.finish("groth16 plan", &outcome)?;
+    run.finish_without_table("groth16 plan", &outcome)?;
     Ok(())
 }

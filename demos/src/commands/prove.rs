@@ -125,7 +125,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             if let Some(session) = &session {
                 let shape = &statement.shape;
                 // A budget that is too small is refused before the parameters are made.
-                let planned = systems::plan(session, shape)?;
+                let planned = systems::plan(session, shape, session.budget().limit_bytes())?;
                 let awaited = Awaited {
                     parameters: &statement.parameters,
                     k: shape.k,
@@ -144,7 +144,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
             if let Some(session) = &session {
                 let shape = of_program::shape(&key, of.scheme);
-                let planned = of_program::plan(session, &shape)?;
+                let planned = of_program::plan(session, &shape, session.budget().limit_bytes())?;
                 let awaited = Awaited {
                     parameters: &of.parameters,
                     k: key.k(),

@@ -223,11 +223,7 @@ pub(super) fn opening(scheme: Scheme) -> OpeningScheme {
     }
 }
 
-pub(super) fn plan(session: &Session, asked: &Shape) -> Result<Plan> {
+pub(super) fn plan(session: &Session, asked: &Shape, budget_bytes: u64) -> Result<Plan> {
     let shape = shape(asked).keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(
-        session.budget().limit_bytes(),
-        session.threads(),
-        &Rates::default(),
-    )?)
+    Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }

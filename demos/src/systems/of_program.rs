@@ -37,17 +37,14 @@ pub fn shape(key: &SavedKey, scheme: Scheme) -> of_dropin::Shape {
     of_dropin::shape(key.key.get_vk().cs(), key.k(), 1, opening(scheme)).from_files()
 }
 
-/// The plan of a proof with a key, and a witness in a file, with the seconds of a usual machine.
+/// The plan of a proof within a budget with a key, and a witness in a file, with the seconds of a usual
+/// machine.
 ///
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
-pub fn plan(session: &Session, shape: &of_dropin::Shape) -> Result<Plan> {
+pub fn plan(session: &Session, shape: &of_dropin::Shape, budget_bytes: u64) -> Result<Plan> {
     let shape = shape.clone().keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(
-        session.budget().limit_bytes(),
-        session.threads(),
-        &Rates::default(),
-    )?)
+    Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }
 
 /// The public inputs of a proof as JSON: a list for each instance column, of 64 hexadecimal digits each, most

@@ -391,22 +391,25 @@ impl Storage {
         self.inner.scratch.path()
     }
 
-    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed
-    /// scratch files left among it. Where the file system does not tell, it has.
+    /// The room that the disk under the folder has for scratch files, blocks that closed ones left among it;
+    /// `None` where the file system does not tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let free_bytes = free_bytes_of(self.dir())?;
+        Some(free_bytes.saturating_add(self.inner.recycler.spare_bytes()))
+    }
+
+    /// Whether the disk under the folder has so much room left for the phase `what`. Where the file system
+    /// does not tell, it has.
     ///
     /// # Errors
     /// [`Error::DiskTooSmall`].
     pub(crate) fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
-        let free_bytes = || {
-            let free_bytes = free_bytes_of(self.dir())?;
-            Some(free_bytes.saturating_add(self.inner.recycler.spare_bytes()))
-        };
-        let Some(mut free) = free_bytes() else {
+        let Some(mut free) = self.free_bytes() else {
             return Ok(());
         };
         // What is being closed will be free.
         if needed_bytes > free && self.inner.recycler.settle() {
-            free = free_bytes().unwrap_or(free);
+            free = self.free_bytes().unwrap_or(free);
         }
         if needed_bytes <= free {
             return Ok(());
