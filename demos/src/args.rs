@@ -291,6 +291,10 @@ pub struct Plan {
     /// whose witness is in a file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["k", "circuit", "system"])]
     pub key: Option<PathBuf>,
+    /// Print the time for each of several budgets, from the smallest that works up to this machine's memory,
+    /// and no steps.
+    #[arg(long)]
+    pub ladder: bool,
     /// Print also which jobs GPUs would do, and how; their rates are measured for that.
     #[command(flatten)]
     pub on: ProofOn,

@@ -154,8 +154,10 @@ impl Failure {
 
     /// The flag for the remedy that the engine's error names.
     fn flag(&self) -> Option<String> {
-        use spillproof_engine::Error::{BudgetTooSmall, DiskTooSmall, File, Invalid, Io, OverBudget};
-        use spillproof_engine::error::Invalid::{LittleLimit, Setting};
+        use spillproof_engine::Error::{
+            BudgetTooSmall, Checkpoint, DiskTooSmall, File, Invalid, Io, OverBudget,
+        };
+        use spillproof_engine::error::Invalid::{LittleLimit, NoFolder, Setting};
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
@@ -169,9 +171,15 @@ impl Failure {
                 ..
             } => asked_bytes.saturating_add(*held_bytes),
             Io { source, .. } | File { source, .. } if !is_full(source) => return None,
+            Checkpoint(spillproof_engine::error::Checkpoint::Full { .. }) => {
+                return Some("--checkpoint (SPILLPROOF_CHECKPOINT) for the folder of checkpoints".into());
+            }
             // It has the remedy in its own words: the place is not that of scratch files.
             File { source, .. } if source.get_ref().is_some() => return None,
             Io { .. } | File { .. } | DiskTooSmall { .. } => {
+                return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
+            }
+            Invalid(NoFolder { .. }) => {
                 return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
             }
             Invalid(LittleLimit { beside_bytes, .. }) => {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use spillproof_engine::budget::{Budget, PAGE_BYTES};
@@ -35,7 +36,8 @@ impl Output {
     /// standard output.
     ///
     /// # Errors
-    /// [`Failure::File`] where no file can be made, [`Failure::Engine`] for a folder.
+    /// [`Failure::File`] where no file can be made, [`Failure::Engine`] for a folder, [`Failure::Content`] for
+    /// a symbolic link or a pipe that another user has put into a folder of many users.
     pub fn create(path: &Path) -> Result<Self> {
         if path == Path::new(STANDARD) {
             return Ok(Self {
@@ -43,6 +45,7 @@ impl Output {
                 to: To::Standard,
             });
         }
+        refuse_links_of_others(path)?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_stream = fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = match is_stream {
@@ -186,8 +189,45 @@ impl Write for Pieces {
 
 fn publish(path: &Path) -> spillproof_engine::Result<Publish> {
     // No scratch is made here: any folder does.
-    let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
+    let storage = Storage::builder().dir(".").backend(Backend::Inline).build()?;
     storage.publish(path)
+}
+
+/// Symbolic links that lead to one another at most, as in the kernel.
+const LINKS_MAX: usize = 40;
+
+/// Refuses a name that another user has given to a symbolic link or a pipe in a folder where everyone may make
+/// files and each owns theirs (a sticky one, such as `/tmp`): that user chose where the result goes. It is the
+/// rule of `fs.protected_symlinks` and `fs.protected_fifos` (proc_sys_fs(5)): links of this user and of the
+/// folder's owner are followed.
+fn refuse_links_of_others(path: &Path) -> Result<()> {
+    const STICKY_AND_FOR_ALL: u32 = 0o1002;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        let (Ok(found), Ok(around)) = (fs::symlink_metadata(&path), fs::metadata(&folder)) else {
+            return Ok(());
+        };
+        let kind = found.file_type();
+        let is_shared = around.mode() & STICKY_AND_FOR_ALL == STICKY_AND_FOR_ALL;
+        let users = [rustix::process::geteuid().as_raw(), around.uid()];
+        if is_shared && (kind.is_symlink() || kind.is_fifo()) && !users.contains(&found.uid()) {
+            let kind = if kind.is_fifo() { "pipe" } else { "symbolic link" };
+            return Err(Failure::Content {
+                details: format!(
+                    "a {kind} of another user (number {}) in a folder of many users, who chose where the result would go: name another file",
+                    found.uid()
+                ),
+                file: path,
+            });
+        }
+        match fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 /// The system's error alone.
@@ -212,7 +252,7 @@ fn of(path: &Path) -> impl FnOnce(spillproof_engine::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     /// A file stays as it was until the new one is whole; one that cannot be made is refused before any work.
     #[test]
@@ -244,6 +284,15 @@ mod tests {
             .unwrap()
             .write("gone")
             .unwrap();
+        let shared = tempfile::tempdir().unwrap();
+        fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let planted = shared.path().join("planted");
+        symlink(&path, &planted).unwrap();
+        Output::create(&planted)
+            .unwrap()
+            .write("through a link of one's own")
+            .unwrap();
+        let before = fs::read(&path).unwrap();
         for nowhere in [
             dir.path(),
             &path.join("x"),
@@ -253,6 +302,24 @@ mod tests {
             let refused = Output::create(nowhere).unwrap_err().explain();
             assert!(refused.contains(&nowhere.display().to_string()), "{refused}");
         }
+        const ANOTHER_USER: u32 = 65534;
+        if lchown(&planted, Some(ANOTHER_USER), None).is_err() {
+            spillproof_testing::skipped("a link cannot be given to another user here (needs root)");
+            return;
+        }
+        // A link of one's own that leads to it, too.
+        let own = dir.path().join("own");
+        symlink(&planted, &own).unwrap();
+        for through in [&planted, &own] {
+            let refused = Output::create(through).unwrap_err().explain();
+            assert!(
+                refused.contains("planted: a symbolic link of another user"),
+                "{refused}"
+            );
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+        lchown(shared.path(), Some(ANOTHER_USER), None).unwrap();
+        assert!(Output::create(&planted).is_ok(), "a link of the folder's owner");
     }
 
     /// Two results appear together; if the second cannot be made ready, the first is not there either.

@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::num::NonZeroU64;
+use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
+
+use crate::failure::Failure;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 << 10;
@@ -50,6 +53,28 @@ impl Read for ReadOnce {
         }
         Ok(len)
     }
+}
+
+/// More bytes than any proof, verifying key or list of public inputs has.
+const WHOLE_BYTES_MAX: u64 = 64 << 20;
+
+/// All bytes of a file, a pipe or a device that holds a proof, a verifying key or public inputs.
+///
+/// # Errors
+/// [`Failure::File`]; [`Failure::Content`] for more than [`WHOLE_BYTES_MAX`] bytes: a device may have no end.
+pub fn read_whole(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(Failure::file(path))?;
+    let read = opened.take(WHOLE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    if read.map_err(Failure::file(path))? as u64 <= WHOLE_BYTES_MAX {
+        return Ok(bytes);
+    }
+    Err(Failure::Content {
+        file: path.to_owned(),
+        details: format!(
+            "more than {WHOLE_BYTES_MAX} bytes: no proof, verifying key or list of public inputs is so long"
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use spillproof_engine::Session;
 use spillproof_engine::SessionBuilder;
 use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::{ByteSize, Limit, format_bytes};
+use spillproof_engine::session::name_unknown_variables;
 pub use spillproof_format::hex;
 
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::limit;
 use crate::report::{Recorder, Report, is_tmpfs, progress, steps, table};
-use crate::signals;
 
 /// `Result` with [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -31,6 +31,9 @@ pub struct Run {
 impl Run {
     /// Starts the recorder.
     pub fn start(global: &Global) -> Self {
+        if !global.quiet {
+            name_unknown_variables();
+        }
         if global.quiet {
             progress::hide();
         } else if global.json {
@@ -76,7 +79,6 @@ impl Run {
         if !self.global.quiet {
             warn_of_tmpfs(&dir);
         }
-        signals::expect_folder(&dir);
         let mut builder = Session::builder()
             .memory(self.budget(memory))
             .dir(dir)

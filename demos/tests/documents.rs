@@ -75,6 +75,57 @@ fn command_lines_of_documents_are_ones() {
     assert!(lines > 50, "{lines}");
 }
 
+/// The names of variables in the sources of what ships are those that a misspelt one is compared with.
+#[test]
+fn variables_of_the_sources_are_known() {
+    fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+        let entries = fs::read_dir(folder).expect("a folder");
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            match path.is_dir() {
+                true if path.ends_with("target") || path.ends_with("tests") => {}
+                true => sources(&path, into),
+                false => {
+                    into.extend(Some(path).filter(|path| path.extension().is_some_and(|kind| kind == "rs")))
+                }
+            }
+        }
+    }
+    let known = root().join("core/engine/src/session/variables.rs");
+    let known = fs::read_to_string(known).expect("the list");
+    let mut files = Vec::new();
+    for folder in [
+        "core",
+        "demos/src",
+        "demos/circom/src",
+        "demos/bindings/src",
+        "halo2-patch/axiom/src",
+        "gpu/src",
+    ] {
+        sources(&root().join(folder), &mut files);
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for file in files.iter().filter(|file| !file.ends_with("variables.rs")) {
+        let text = fs::read_to_string(file).expect("a source");
+        for part in text.split("\"SPILLPROOF_").skip(1) {
+            let name: String = part
+                .chars()
+                .take_while(|c| c.is_ascii_uppercase() || *c == '_' || c.is_ascii_digit())
+                .collect();
+            names.insert(name);
+        }
+    }
+    assert!(names.len() > 15, "{names:?}");
+    for name in names
+        .iter()
+        .filter(|name| !name.is_empty() && !name.starts_with("TEST_"))
+    {
+        assert!(
+            known.contains(&format!("\"{name}\"")),
+            "SPILLPROOF_{name} is not in session/variables.rs"
+        );
+    }
+}
+
 /// Blocks of the tour that other tests run, in parts: a new program, a demonstration under a limit of the
 /// kernel, a proof of 2^18 rows that is killed, another program.
 const ELSEWHERE: [&str; 4] = [

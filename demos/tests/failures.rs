@@ -3,10 +3,12 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
 
 use spillproof_cli::signals::is_ignored;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::{Error, Session};
 
 use crate::{BINARY, Mounted, skipped};
 
@@ -109,35 +111,57 @@ fn parameters_that_do_not_belong_together() {
     assert!(dir.path().join("proof").exists());
 }
 
-/// A folder that was made for scratch files goes after success and after failure; one that was there stays.
+fn run(command: &mut Command, arguments: &str) -> Output {
+    let output = command.args(arguments.split_whitespace()).output();
+    output.expect("the binary runs")
+}
+
+/// A folder for scratch files has to be there: one that is missing may be a disk that is not mounted. So it is
+/// for `--dir`, for the variable, and for a session that a program builds.
 #[test]
-fn folders_of_scratch_files() {
+fn a_missing_folder_of_scratch_files_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("here")).expect("a directory");
-    for (folder, stays) in [("made/for/this", false), ("here", true)] {
-        for memory in ["16MiB", "1MiB"] {
-            let mut command = Command::new(BINARY);
-            let output = command
-                .args([
-                    "prove",
-                    "--circuit",
-                    "chain",
-                    "--k",
-                    "8",
-                    "--memory",
-                    memory,
-                    "--out",
-                    "proof",
-                    "--dir",
-                    folder,
-                ])
-                .current_dir(dir.path())
-                .output()
-                .expect("the binary runs");
-            assert_eq!(output.status.success(), memory == "16MiB", "{output:?}");
-            let first = folder.split('/').next().expect("a folder");
-            assert_eq!(dir.path().join(first).exists(), stays, "{folder}, {memory}");
-        }
+    let prove = "prove --circuit chain --k 8 --memory 16MiB --out proof";
+    let mut with_flag = Command::new(BINARY);
+    let flag = with_flag.args(["--dir", "made/for/this"]);
+    let mut with_variable = Command::new(BINARY);
+    let variable = with_variable.env("SPILLPROOF_DIR", "made/for/this");
+    for command in [flag, variable] {
+        let refused = run(command.current_dir(dir.path()), prove);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("`made/for/this` is no folder (No such file"),
+            "{said}"
+        );
+        assert!(
+            said.contains("mount its disk") && said.contains("flag: --dir"),
+            "{said}"
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+    }
+    let built = Session::builder().dir(dir.path().join("made")).build();
+    let refused = built.expect_err("no folder");
+    assert!(
+        matches!(refused, Error::Invalid(Invalid::NoFolder { .. })),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}
+
+/// A misspelt variable is named with the nearest one, once; not with `--quiet`.
+#[test]
+fn a_misspelt_variable_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (quiet, times) in [("", 1), (" --quiet", 0)] {
+        let mut command = Command::new(BINARY);
+        command.env("SPILLPROOF_MEMROY", "2GiB").current_dir(dir.path());
+        let made = run(&mut command, &format!("srs gen --k 4 --out srs{quiet}"));
+        let said = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(made.status.success(), "{said}");
+        let line =
+            "the variable SPILLPROOF_MEMROY is set, and has no effect: the nearest name is SPILLPROOF_MEMORY";
+        assert_eq!(said.matches(line).count(), times, "{said}");
     }
 }
 
@@ -150,12 +174,11 @@ fn long_run(dir: &Path, folder: &Path) -> Child {
     command.spawn().expect("the binary runs")
 }
 
-/// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files
-/// goes.
+/// SIGTERM and SIGINT end a run as they end other programs, and leave no scratch files.
 #[test]
 fn a_signal_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
-    let folder = dir.path().join("made/for/this");
+    let scratch = tempfile::tempdir().expect("a directory");
     for (name, number) in [("-TERM", 15), ("-INT", 2)] {
         if is_ignored(number) {
             skipped(format_args!(
@@ -163,19 +186,17 @@ fn a_signal_leaves_nothing() {
             ));
             continue;
         }
-        let mut child = long_run(dir.path(), &folder);
-        let since = Instant::now();
-        while !folder.exists() && since.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        let mut child = long_run(dir.path(), scratch.path());
+        std::thread::sleep(Duration::from_secs(2));
         let id = child.id().to_string();
         let sent = Command::new("kill").args([name, &id]).status().expect("kill");
         assert!(sent.success(), "the run ended before the signal");
         let status = child.wait().expect("an end");
         assert_eq!(status.signal(), Some(number), "{status}");
-        let left = std::fs::read_dir(dir.path()).expect("a directory");
-        assert_eq!(left.count(), 0, "{name}");
+        for folder in [&dir, &scratch] {
+            let left = std::fs::read_dir(folder.path()).expect("a directory");
+            assert_eq!(left.count(), 0, "{name}");
+        }
     }
 }
 

@@ -18,7 +18,9 @@ mod plan;
 mod refusals;
 mod report;
 mod secrets;
+mod smallest;
 mod srs;
+mod surroundings;
 mod zcash;
 
 use spillproof_testing::{Mounted, circom_files, r1cs, seeded, skipped, variable};

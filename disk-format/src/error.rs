@@ -38,6 +38,18 @@ pub enum FormatError {
         /// What would be right.
         remedy: &'static str,
     },
+    /// A first phase for fewer rows than are needed.
+    #[error(
+        "log2 of the rows at offset {offset} is {power}, and 2^{needed} rows are needed: take a first phase of power {needed} or more"
+    )]
+    TooFewPowers {
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// log2 of the rows that the file is for.
+        power: u32,
+        /// log2 of the rows that are needed.
+        needed: u32,
+    },
     /// The header's checksum differs: a byte of it was changed.
     #[error(
         "the header's checksum at offset {offset} is {value}, its bytes give {computed}: the header is damaged; \

@@ -6,6 +6,7 @@
 //! ([`Session::admit`]) keeps the task's session, whatever other threads install.
 
 mod environment;
+mod variables;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -28,6 +29,7 @@ use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
 
 pub use environment::{dir_of_environment, no_device, variable};
+pub use variables::name_unknown_variables;
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
@@ -281,7 +283,7 @@ impl SessionBuilder {
         self
     }
 
-    /// The directory for scratch files; best on NVMe.
+    /// The directory for scratch files, which has to exist; best on NVMe.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -354,7 +356,8 @@ impl SessionBuilder {
     /// once, for the whole process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
-    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started,
+    /// [`Invalid::NoFolder`] if the directory does not exist, [`Error::File`] if it cannot be used,
+    /// [`Error::Threads`] if no threads can be started,
     /// [`Error::Unavailable`] for sealed scratch files, or strict secrets, that were asked for and are not
     /// possible here, and where the system gives no random values.
     pub fn build(self) -> Result<Session> {
@@ -370,6 +373,7 @@ impl SessionBuilder {
         let limit = limit
             .map(|limit| Limit::new(limit, threads_of(self.threads)))
             .transpose()?;
+        return_freed_blocks();
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
@@ -384,7 +388,6 @@ impl SessionBuilder {
             (memory, Some(limit)) => memory.resolve()?.min(limit.budget_bytes),
             (memory, None) => memory.resolve()?,
         });
-        return_freed_blocks();
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;

@@ -378,18 +378,99 @@ fn every_operation_may_fail_in_every_way() {
     }
 }
 
+/// Also where files have a name while they are written.
 #[test]
-fn scratch_has_no_name_and_its_folder_goes() {
+fn private_files_are_private_from_their_making_on() {
+    use std::os::unix::fs::PermissionsExt;
     for case in cases() {
-        let dir = case.dir.path().join("made/here");
+        for fault in [None, Some(Fault::Unsupported)] {
+            let plan = fault.map_or_else(FaultPlan::none, |fault| FaultPlan::at(0, fault));
+            let storage = case.storage(plan);
+            let path = case.dir.path().join("secret");
+            let modes = || {
+                let modes = case
+                    .entries()
+                    .into_iter()
+                    .map(|path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777);
+                modes.collect::<Vec<_>>()
+            };
+            let publish = storage.publish_private(&path).unwrap();
+            let named = usize::from(fault.is_some());
+            assert_eq!(modes(), vec![0o600; named], "{}", case.name);
+            publish.commit().unwrap();
+            assert_eq!(modes(), [0o600], "{}", case.name);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
+/// The name of a partial file has room for its own parts, and a name that is too long is refused at once.
+#[test]
+fn long_names_are_published() {
+    for case in cases() {
+        let storage = case.storage(FaultPlan::at(0, Fault::Unsupported));
+        let long = ["n".repeat(255), "é".repeat(127)].map(|name| case.dir.path().join(name));
+        for path in long {
+            storage.publish(&path).unwrap().commit().unwrap();
+            assert_eq!(case.entries(), [path.clone()], "{}", case.name);
+            std::fs::remove_file(&path).unwrap();
+        }
+        let too_long = storage.publish(case.dir.path().join("n".repeat(256)));
+        let refused = too_long.map(drop).unwrap_err().to_string();
+        assert!(refused.contains("name too long"), "{refused}");
+        assert!(case.entries().is_empty());
+    }
+}
+
+/// Bytes of a pipe or a device come once and in one order. A pipe that no program writes to does not make the
+/// open wait.
+#[test]
+fn pipes_and_devices_are_no_files_to_read() {
+    let case = &cases()[0];
+    let storage = case.storage(FaultPlan::none());
+    let pipe = case.dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let cases = [
+        (pipe.as_path(), "a pipe"),
+        (Path::new("/dev/zero"), "a device"),
+        (case.dir.path(), "a folder"),
+    ];
+    for (path, expected) in cases {
+        for opened in [storage.open(path), storage.open_unaligned(path)] {
+            match opened.map(drop) {
+                Err(Error::Invalid(Invalid::NotReadable { kind, .. })) => assert_eq!(kind, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// A folder that is missing is not made: it may be a disk that is not mounted.
+#[test]
+fn a_missing_folder_is_refused() {
+    for case in cases() {
+        let dir = case.dir.path().join("not/there");
+        let refused = Storage::builder().dir(&dir).backend(case.backend).build();
+        assert!(
+            matches!(refused, Err(Error::Invalid(Invalid::NoFolder { .. }))),
+            "{refused:?}"
+        );
+        assert!(case.entries().is_empty());
+    }
+}
+
+#[test]
+fn scratch_has_no_name() {
+    for case in cases() {
+        let dir = case.dir.path().join("here");
+        std::fs::create_dir(&dir).unwrap();
         let storage = Storage::builder()
             .dir(&dir)
             .backend(case.backend)
             .direct(case.direct)
             .build()
             .unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&dir).unwrap().permissions());
-        assert_eq!(mode & 0o777, 0o700);
         let file = storage.scratch("s", 1 << 20).unwrap();
         assert!(entries(&dir).is_empty());
         let panicked = std::thread::spawn({
@@ -403,7 +484,8 @@ fn scratch_has_no_name_and_its_folder_goes() {
         assert!(entries(&dir).is_empty());
         drop(file);
         drop(storage);
-        assert!(case.entries().is_empty(), "{}", case.name);
+        assert!(entries(&dir).is_empty(), "{}", case.name);
+        std::fs::remove_dir(&dir).unwrap();
     }
 }
 

@@ -51,6 +51,15 @@ compiled! {
         /// [`crate::plan`].
         fn plan(shape: &Shape, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan>
             = task::plan_of_circom::<Self>;
+        /// [`iden3::plan_of_files`].
+        fn plan_of_files(
+            shape: &Shape,
+            key: iden3::KeyFile,
+            budget_bytes: u64,
+            threads: usize,
+            rates: &Rates,
+        ) -> Result<Plan>
+            = iden3::plan_of_files_over::<Self>;
         /// [`ProvingKey::plan`].
         fn plan_with(key: &ProvingKey<Self>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan>
             = task::plan_with;

@@ -28,7 +28,7 @@ pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// The distinct values of coefficients, by their bytes.
 pub(crate) struct Dictionary<F> {
-    pub places: HashMap<[u8; 32], u32>,
+    places: HashMap<[u8; 32], u32>,
     pub values: Vec<F>,
     /// Multiplies the bytes in Montgomery form.
     factor: F,
@@ -55,6 +55,21 @@ impl<F: KernelField> Dictionary<F> {
             budget: budget.clone(),
             room: ENTRIES_MIN,
         })
+    }
+
+    /// What the leases of so many values add up to.
+    pub fn bytes(values: u64) -> u64 {
+        values.next_power_of_two().max(ENTRIES_MIN) * ENTRY_BYTES
+    }
+
+    /// How many values, a power of two, leases of so many bytes are for: [`ENTRIES_MIN`] at least.
+    pub fn values_in(bytes: u64) -> u64 {
+        1 << (bytes / ENTRY_BYTES).max(ENTRIES_MIN).ilog2()
+    }
+
+    /// The place of a value that is there, else [`UNKNOWN`].
+    pub fn place(&self, bytes: &[u8; 32]) -> u32 {
+        self.places.get(bytes).copied().unwrap_or(UNKNOWN)
     }
 
     /// The place of a value, which is entered if it is new.

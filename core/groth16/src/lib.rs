@@ -25,6 +25,7 @@ mod combine;
 mod compiled;
 mod constraints;
 pub(crate) mod dictionary;
+mod distinct;
 mod file;
 pub mod iden3;
 mod key;

@@ -11,9 +11,6 @@ use spillproof_engine::column::{Column, Workspace};
 use spillproof_engine::plan::{self, Phase, Plan, Rates};
 use spillproof_engine::session::{Participation, Session};
 
-/// More than any proof takes.
-const ENOUGH_BYTES: u64 = 1 << 45;
-
 /// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too
 /// little memory, and is run dry first.
 ///
@@ -38,8 +35,8 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
 ) -> Result<Proof<E>> {
     let (shape, basis, threads) = (key.shape()?, key.quotient, session.threads());
     let minimum_bytes = move || {
-        let plan = plan_of::<E>((&shape, basis), ENOUGH_BYTES, threads, &Rates::default())?;
-        Ok(plan.smallest_budget_bytes)
+        let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
+        plan::smallest_budget_bytes(&dry_run, threads)
     };
     let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
     let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));

@@ -90,6 +90,15 @@ fn cells(phase: &Phase) -> [String; COLUMNS] {
 
 /// Bytes as text: one digit after the point, binary units.
 pub fn bytes(bytes: u64) -> String {
+    bytes_rounded(bytes, |value| value)
+}
+
+/// The same, rounded up: for room that has to be there.
+pub fn bytes_up(bytes: u64) -> String {
+    bytes_rounded(bytes, |value| (10.0 * value).ceil() / 10.0)
+}
+
+fn bytes_rounded(bytes: u64, round: impl Fn(f64) -> f64) -> String {
     if bytes < 1024 {
         return if bytes == 0 {
             "0".into()
@@ -104,7 +113,29 @@ pub fn bytes(bytes: u64) -> String {
         }
         (value, unit) = (value / 1024.0, next);
     }
-    format!("{value:.1} {unit}")
+    format!("{:.1} {unit}", round(value))
+}
+
+/// A time as people say it: `0.45 s`, `23 s`, `5 min 24 s`, `5 h 24 min`, `3 d 4 h`.
+pub fn duration(seconds: f64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    if seconds < 10.0 {
+        return format!("{seconds:.2} s");
+    }
+    let whole = seconds.round() as u64;
+    let two = |(large, large_unit): (u64, &str), (small, small_unit): (u64, &str)| match whole % large / small
+    {
+        0 => format!("{} {large_unit}", whole / large),
+        rest => format!("{} {large_unit} {rest} {small_unit}", whole / large),
+    };
+    match whole {
+        ..MINUTE => format!("{whole} s"),
+        MINUTE..HOUR => two((MINUTE, "min"), (1, "s")),
+        HOUR..DAY => two((HOUR, "h"), (MINUTE, "min")),
+        _ => two((DAY, "d"), (HOUR, "h")),
+    }
 }
 
 #[cfg(test)]
@@ -128,5 +159,36 @@ mod tests {
         assert_eq!(bytes(0), "0");
         assert_eq!(bytes(1500), "1.5 KiB");
         assert_eq!(bytes(3 << 29), "1.5 GiB");
+        assert_eq!(
+            (bytes(1100), bytes_up(1100)),
+            ("1.1 KiB".into(), "1.1 KiB".into())
+        );
+        assert_eq!(
+            (bytes(1075), bytes_up(1075)),
+            ("1.0 KiB".into(), "1.1 KiB".into())
+        );
+        assert_eq!(
+            (bytes_up(0), bytes_up(5), bytes_up(1 << 30)),
+            ("0".into(), "5 B".into(), "1.0 GiB".into())
+        );
+    }
+
+    #[test]
+    fn times_are_said_as_people_do() {
+        for (seconds, text) in [
+            (0.0, "0.00 s"),
+            (0.449, "0.45 s"),
+            (9.99, "9.99 s"),
+            (23.4, "23 s"),
+            (59.6, "1 min"),
+            (324.0, "5 min 24 s"),
+            (3599.6, "1 h"),
+            (19473.23, "5 h 24 min"),
+            (86399.0, "23 h 59 min"),
+            (86400.0, "1 d"),
+            (273_600.0, "3 d 4 h"),
+        ] {
+            assert_eq!(duration(seconds), text, "{seconds}");
+        }
     }
 }

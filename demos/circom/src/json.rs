@@ -11,6 +11,7 @@
 //!   `nPublic` is the number of signals, or missing.
 //! - Zero bytes at the end, which rapidsnark leaves there, are ignored; so are fields of other names.
 
+use std::io::Read;
 use std::path::Path;
 use std::{fmt, fs};
 
@@ -173,11 +174,17 @@ pub fn read(file: &Path) -> Result<Vec<u8>> {
         file: file.to_owned(),
         source,
     };
-    let bytes = fs::metadata(file).map_err(failed)?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(content(file, format!("{bytes} bytes are too many")));
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(failed)?;
+    // A pipe or a device has no length, and may have no end.
+    let read = opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    if read.map_err(failed)? as u64 > FILE_BYTES_MAX {
+        return Err(content(
+            file,
+            format!("more than {FILE_BYTES_MAX} bytes are too many for such a file"),
+        ));
     }
-    fs::read(file).map_err(failed)
+    Ok(bytes)
 }
 
 /// A number below the field's modulus.

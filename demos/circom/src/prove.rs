@@ -16,12 +16,11 @@ use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
 use spillproof_format::iden3::FileKind;
 use spillproof_groth16::iden3::{
-    self, Contributed, ImportedKey, NewKey, Origin, Progress, Truncated, VerifiedKey, VerifiedPtau, curve_of,
-    read_wtns, read_wtns_bytes, read_zkey,
+    self, Contributed, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Progress, Truncated, VerifiedKey,
+    VerifiedPtau, curve_of, plan_of_files, read_wtns, read_wtns_bytes, read_zkey,
 };
 use spillproof_groth16::{
-    PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, over_curve, plan as plan_of, prove_in,
-    public_signals,
+    PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, over_curve, prove_in, public_signals,
 };
 
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
@@ -334,13 +333,23 @@ pub fn verify_ptau(session: &Session, file: &Path, follow: Follow<'_>) -> Result
     Ok(iden3::verify_ptau(session.workspace(), file, follow)?)
 }
 
-/// What a proof will take in a session's budget and on its threads.
+/// What a proof with a key's file will take in a budget and on a session's threads, the reading of key and
+/// witness included, at the rates of a usual machine. Shape and curve are those of [`shape_of`].
 ///
 /// # Errors
 /// The engine's.
-pub fn plan(session: &Session, (shape, curve): (&Shape, Curve), rates: &Rates) -> Result<Plan> {
-    let (budget_bytes, threads) = (session.budget().limit_bytes(), session.threads());
-    Ok(over_curve!(curve, E => plan_of::<E>(shape, budget_bytes, threads, rates)?))
+pub fn plan(
+    session: &Session,
+    file: &Path,
+    (shape, curve): (&Shape, Curve),
+    budget_bytes: u64,
+) -> Result<Plan> {
+    let (rates, threads) = (Rates::default(), session.threads());
+    let key = match Form::of(file)? {
+        Form::Zkey => KeyForm::Zkey,
+        Form::Container => KeyForm::Container,
+    };
+    Ok(over_curve!(curve, E => plan_of_files::<E>(shape, key, budget_bytes, threads, &rates)?))
 }
 
 /// How a verification ended.

@@ -2,7 +2,7 @@
 //! file, and the places of its results are looked at before its work.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::{Command, Groth16, Open, Ptau, Srs};
@@ -13,6 +13,8 @@ use crate::output::STANDARD;
 #[derive(Debug, Default)]
 pub struct Files<'a> {
     reads: Vec<(&'static str, &'a Path)>,
+    /// Read too, from the first byte to the last, so that a pipe does.
+    reads_once: Vec<(&'static str, &'a Path)>,
     writes: Vec<(&'static str, &'a Path)>,
     /// Written too, from the first byte to the last, so that standard output takes them.
     streams: Vec<(&'static str, &'a Path)>,
@@ -33,7 +35,7 @@ impl<'a> Files<'a> {
         Self {
             reads: reads.into(),
             writes: writes.into(),
-            streams: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -47,6 +49,11 @@ impl<'a> Files<'a> {
 
     fn and_reads(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
         self.reads.extend(path.map(|path| (name, path.as_path())));
+        self
+    }
+
+    fn and_reads_once(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
+        self.reads_once.extend(path.map(|path| (name, path.as_path())));
         self
     }
 
@@ -84,13 +91,14 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// [`Failure::Usage`] for a file that is also read, or written twice; [`Failure::Content`] for one that
-    /// is write-protected; [`Failure::File`] for one whose folder is not there.
+    /// is write-protected, and for a pipe that is read in any order; [`Failure::File`] for one whose folder is
+    /// not there.
     pub fn check(&self) -> Result<(), Failure> {
-        let read: Vec<_> = self
-            .reads
-            .iter()
-            .map(|&(name, path)| (name, place(path)))
-            .collect();
+        for &(name, path) in &self.reads {
+            has_any_order(name, path)?;
+        }
+        let read = self.reads.iter().chain(&self.reads_once);
+        let read: Vec<_> = read.map(|&(name, path)| (name, place(path))).collect();
         let mut written: Vec<(&str, Place)> = Vec::new();
         let streams = self
             .streams
@@ -134,6 +142,26 @@ fn place(path: &Path) -> Option<Place> {
     }
 }
 
+/// Refuses a pipe or a device, whose bytes come once and in one order. A file that is missing is refused
+/// elsewhere.
+fn has_any_order(name: &str, path: &Path) -> Result<(), Failure> {
+    let Ok(found) = fs::metadata(path).map(|found| found.file_type()) else {
+        return Ok(());
+    };
+    let kind = match () {
+        () if found.is_fifo() => "a pipe",
+        () if found.is_socket() => "a socket",
+        () if found.is_char_device() => "a device",
+        () => return Ok(()),
+    };
+    Err(Failure::Content {
+        file: path.to_owned(),
+        details: format!(
+            "{name} is {kind}, and its bytes are read in any order: save them to a file, and name that"
+        ),
+    })
+}
+
 /// A file that is there may be replaced; one that is not needs its folder.
 fn is_writable(path: &Path) -> Result<(), Failure> {
     const WRITE_BITS: u32 = 0o222;
@@ -168,7 +196,7 @@ impl Command {
                     .and_streams("--out", commit.out.as_ref())
             }
             Self::Open(Open::Verify(open)) => {
-                Files::new([("--srs", &open.srs)], []).and_reads("FILE", open.file.as_ref())
+                Files::new([("--srs", &open.srs)], []).and_reads_once("FILE", open.file.as_ref())
             }
             Self::Keygen(keygen) => Files::new([], [("--out", &keygen.out)])
                 .and_reads("--srs", keygen.parameters.file.as_ref())
@@ -178,15 +206,16 @@ impl Command {
                 .and_reads("--key", prove.key.as_ref())
                 .and_reads("--witness", prove.witness.as_ref())
                 .and_streams("--public", prove.public.as_ref())
-                .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
+                .and_reads_once("--checkpoint-key", prove.checkpoint_key.as_ref())
                 .and_streams("--report", prove.report.as_ref())
                 .and_streams("--samples", prove.samples.as_ref())
                 .and_streams("--svg", prove.svg.as_ref()),
-            Self::Verify(verify) => Files::new([("PROOF", &verify.proof)], [])
+            Self::Verify(verify) => Files::default()
+                .and_reads_once("PROOF", Some(&verify.proof))
                 .and_reads("--srs", verify.statement.parameters.file.as_ref())
-                .and_reads("--vk", verify.vk.as_ref())
+                .and_reads_once("--vk", verify.vk.as_ref())
                 .and_reads("--key", verify.key.as_ref())
-                .and_reads("--public", verify.public.as_ref())
+                .and_reads_once("--public", verify.public.as_ref())
                 .and_reads("--witness", verify.witness.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
             // `new` makes a folder, which may not be there.
@@ -201,9 +230,11 @@ impl Srs {
         match self {
             Self::Gen { out, .. } => Files::new([], [("--out", out)]),
             Self::Export { file, out, .. } => Files::to_stream([("FILE", file)], ("--out", out)),
-            Self::Import { file, out, .. } | Self::Lagrange { file, out, .. } => {
-                Files::new([("FILE", file)], [("--out", out)])
+            // Parameters of zcash's are read from the first byte to the last.
+            Self::Import { file, out, .. } => {
+                Files::new([], [("--out", out)]).and_reads_once("FILE", Some(file))
             }
+            Self::Lagrange { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
             Self::Verify { file } | Self::Inspect { file } => Files::new([("FILE", file)], []),
         }
     }
@@ -242,9 +273,12 @@ impl Groth16 {
             Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)])
                 .and_writes("--r1cs", example.r1cs.as_ref())
                 .and_writes("--ptau", example.ptau.as_ref()),
-            Self::Verify { .. } | Self::VerifyKey { .. } | Self::Inspect { .. } | Self::Plan { .. } => {
-                Files::default()
-            }
+            Self::VerifyKey {
+                circuit, powers, key, ..
+            } => Files::new([("CIRCUIT", circuit), ("POWERS", powers), ("KEY", key)], []),
+            Self::Inspect { file } => Files::new([("FILE", file)], []),
+            Self::Plan { key, .. } => Files::new([("KEY", key)], []),
+            Self::Verify { .. } => Files::default(),
         }
     }
 }
@@ -291,7 +325,7 @@ mod tests {
             let files = Files {
                 reads: reads.iter().map(|path| ("IN", path.as_path())).collect(),
                 writes: writes.iter().map(|path| ("OUT", path.as_path())).collect(),
-                streams: Vec::new(),
+                ..Files::default()
             };
             files.check().is_err()
         };
@@ -303,7 +337,14 @@ mod tests {
         assert!(!refused(&[&file], &[&new]));
         assert!(!refused(&[&file, &file], &[&new, &at("newer")]));
         let null = PathBuf::from("/dev/null");
-        assert!(!refused(&[&null], &[&null, &null]));
+        assert!(!refused(&[], &[&null, &null]));
+        let device = has_any_order("--srs", &null).unwrap_err().to_string();
+        assert!(
+            device.contains("--srs is a device") && device.contains("save them to a file"),
+            "{device}"
+        );
+        let once = Files::default().and_reads_once("PROOF", Some(&null));
+        assert!(once.check().is_ok());
         assert!(refused(&[], &[&at("nowhere/new")]));
         fs::set_permissions(&hard, fs::Permissions::from_mode(0o444)).unwrap();
         assert!(refused(&[], &[&file]));

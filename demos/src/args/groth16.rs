@@ -112,6 +112,10 @@ pub enum Groth16 {
     Plan {
         /// A .zkey file or a container.
         key: PathBuf,
+        /// Print the time for each of several budgets, from the smallest that works up to this machine's
+        /// memory, and no steps.
+        #[arg(long)]
+        ladder: bool,
     },
 }
 

@@ -16,6 +16,7 @@ use spillproof_format::Curve;
 use spillproof_groth16::iden3::{self, Contributor, Origin};
 
 use super::plan;
+use super::plan_table::{Place, Rung, climb};
 use crate::args::{AllowInsecure, Global, Groth16 as Command, Groth16Example, Pairing};
 use crate::failure::Failure;
 use crate::output::{Output, write_together};
@@ -78,7 +79,7 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
         Command::Inspect { file } => inspect(global, file),
-        Command::Plan { key } => plan_key(global, key),
+        Command::Plan { key, ladder } => plan_key(global, key, *ladder),
     }
 }
 
@@ -497,19 +498,32 @@ struct Planned {
     seconds: f64,
     rates: Rates,
     plan: Plan,
+    /// Plans within other budgets, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ladder: Vec<Rung>,
 }
 
-fn plan_key(global: &Global, file: &Path) -> Result<()> {
+fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let summary = summary_of(&session, file)?;
-    let plan = plan_of(&session, (&summary.shape, summary.curve), &Rates::default())?;
+    let shape = (&summary.shape, summary.curve);
+    let planned = |budget_bytes| -> Result<Plan> { Ok(plan_of(&session, file, shape, budget_bytes)?) };
+    let plan = planned(session.budget().limit_bytes())?;
     let measured = plan::measured(&session);
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
     let key = Key::of(file, &summary);
     key.tell(&run);
-    run.say(plan::render(&plan, measured.is_some()));
+    let place = Place::of(&session, measured.is_some());
+    let ladder = match asks_for_ladder {
+        true => climb(&plan, &rates, planned)?,
+        false => Vec::new(),
+    };
+    run.say(match asks_for_ladder {
+        true => place.ladder(&ladder),
+        false => place.steps(&plan),
+    });
     let total = plan.of(None);
     let outcome = Planned {
         key,
@@ -519,7 +533,8 @@ fn plan_key(global: &Global, file: &Path) -> Result<()> {
         seconds: total.seconds,
         rates,
         plan,
+        ladder,
     };
-    run.finish("groth16 plan", &outcome)?;
+    run.finish_without_table("groth16 plan", &outcome)?;
     Ok(())
 }

@@ -40,7 +40,7 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
     let vk_file = args.vk.as_deref().map(Output::create).transpose()?;
     let session = run.session(ByteSize::Auto)?;
     // A budget that is too small is refused before the parameters are read.
-    systems::plan(&session, shape)?;
+    systems::plan(&session, shape, session.budget().limit_bytes())?;
     let _current = session.install();
     let key = systems::make_keys::<DropIn>(&mut run.recorder, &statement)?;
     let root = run.recorder.phase("save", |_| {

@@ -5,18 +5,16 @@ use halo2_axiom::spillproof::Numerator;
 use serde::Serialize;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
-use spillproof_engine::plan::{Phase, Plan, Rates, Step};
+use spillproof_engine::plan::{Phase, Plan, Rates};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
+use super::plan_table::{Place, Rung, climb};
 use crate::args::{self, Global, Parameters, Shape};
 use crate::report::steps;
-use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
 use crate::systems::{self, axiom, of_program, params};
 use spillproof_circuits::{Kind, Scheme, System};
-
-const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
 #[derive(Serialize)]
 struct Outcome {
@@ -33,6 +31,9 @@ struct Outcome {
     seconds: f64,
     rates: Rates,
     plan: Plan,
+    /// Plans within other budgets, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ladder: Vec<Rung>,
     /// The jobs that GPUs would do, if they were asked for.
     gpu: Option<OnGpus>,
 }
@@ -60,12 +61,20 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     };
     // A budget that is too small is refused with the smallest that works, not with the one that measuring
     // takes.
-    let plan = planned.plan(&session)?;
+    let plan = planned.plan(&session, session.budget().limit_bytes())?;
     let measured = measured(&session);
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
     let total = plan.of(None);
-    run.say(render(&plan, measured.is_some()));
+    let place = Place::of(&session, measured.is_some());
+    let ladder = match args.ladder {
+        true => climb(&plan, &rates, |budget_bytes| planned.plan(&session, budget_bytes))?,
+        false => Vec::new(),
+    };
+    run.say(match args.ladder {
+        true => place.ladder(&ladder),
+        false => place.steps(&plan),
+    });
     let on_gpus = plan_on_gpu::planned(&gpu, &session, || planned.numerator(), &plan)?;
     if let Some(on_gpus) = &on_gpus {
         run.say(on_gpus.said());
@@ -82,9 +91,11 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
         seconds: total.seconds,
         rates,
         plan,
+        ladder,
         gpu: on_gpus,
     };
-    run.finish("plan", &outcome)?;
+    // The opening of a key is no part of the plan.
+    run.finish_without_table("plan", &outcome)?;
     Ok(())
 }
 
@@ -97,10 +108,10 @@ enum Planned {
 }
 
 impl Planned {
-    fn plan(&self, session: &Session) -> Result<Plan> {
+    fn plan(&self, session: &Session, budget_bytes: u64) -> Result<Plan> {
         match self {
-            Self::BuiltIn(shape) => systems::plan(session, shape),
-            Self::OfProgram(shape, _) => of_program::plan(session, shape),
+            Self::BuiltIn(shape) => systems::plan(session, shape, budget_bytes),
+            Self::OfProgram(shape, _) => of_program::plan(session, shape, budget_bytes),
         }
     }
 
@@ -154,41 +165,4 @@ pub fn measured(session: &Session) -> Option<Rates> {
             None
         }
     }
-}
-
-/// The plan as a table; whether its seconds follow from rates of this machine.
-pub fn render(plan: &Plan, is_measured: bool) -> String {
-    let mut rows: Vec<[String; 6]> = Vec::new();
-    let mut phase = None;
-    for step in &plan.steps {
-        if phase != Some(step.phase) {
-            phase = Some(step.phase);
-            rows.push(cells(step.phase.name(), &plan.of(phase)));
-        }
-        rows.push(cells(&format!("  {}", step.name), step));
-    }
-    let rule = rows.len();
-    rows.push(cells("total", &plan.of(None)));
-    format!(
-        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are estimated from rates {}, without the circuit's own synthesis",
-        grid(&HEADINGS, &rows, rule),
-        bytes(plan.budget_bytes),
-        bytes(plan.smallest_budget_bytes),
-        bytes(plan.disk_bytes),
-        match is_measured {
-            true => "measured now",
-            false => "of a usual machine",
-        }
-    )
-}
-
-fn cells(name: &str, step: &Step) -> [String; 6] {
-    [
-        name.to_owned(),
-        bytes(step.peak_bytes),
-        step.passes.to_string(),
-        bytes(step.bytes_read),
-        bytes(step.bytes_written),
-        format!("{:.2}", step.seconds),
-    ]
 }

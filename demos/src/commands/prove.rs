@@ -1,7 +1,6 @@
 //! `spillproof prove` and `spillproof verify`: a drop-in proves, within a session or without one; the
 //! unmodified crate verifies.
 
-use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +13,8 @@ use spillproof_engine::checkpoint::Checkpoints;
 use super::on_gpu::{OnGpu, Used};
 use super::plan::{self, Awaited};
 use crate::args::{Global, OfProgram, Parameters, Prove, Proved, Statement, Verified, Verify, opening};
-use crate::failure::Failure;
 use crate::output::{Output, write_together};
+use crate::read_once::read_whole;
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run};
 use crate::systems::params::insecurity;
@@ -140,7 +139,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             if let Some(session) = &session {
                 let shape = &statement.shape;
                 // A budget that is too small is refused before the parameters are made.
-                let planned = systems::plan(session, shape)?;
+                let planned = systems::plan(session, shape, session.budget().limit_bytes())?;
                 let awaited = Awaited {
                     parameters: &statement.parameters,
                     k: shape.k,
@@ -159,7 +158,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
             if let Some(session) = &session {
                 let shape = of_program::shape(&key, of.scheme);
-                let planned = of_program::plan(session, &shape)?;
+                let planned = of_program::plan(session, &shape, session.budget().limit_bytes())?;
                 let awaited = Awaited {
                     parameters: &of.parameters,
                     k: key.k(),
@@ -268,7 +267,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
         global.no_limit("without --vk the unmodified crate makes the key in memory")?;
     }
     let mut run = Run::start(global);
-    let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
+    let proof = read_whole(&args.proof)?;
     let mut outcome = match &verified {
         Verified::BuiltIn(statement) => {
             systems::verify_by_stock(&mut run.recorder, statement, args.vk.as_deref(), &[&proof])?;

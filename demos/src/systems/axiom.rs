@@ -1,6 +1,5 @@
 //! halo2-axiom: KZG over BN254.
 
-use std::fs;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -19,7 +18,7 @@ use super::params::{Copied, Kind, VerifierPoints, file_for, is_enough, kind_of, 
 use super::{Prover, Verifier};
 use crate::args::{Parameters, Shape, Statement};
 use crate::failure::Failure;
-use crate::read_once::ReadOnce;
+use crate::read_once::{ReadOnce, read_whole};
 use crate::run::Result;
 use spillproof_format::params_kzg::SerdeFormat as OfFile;
 use stock_halo2_axiom::plonk::Error as StockError;
@@ -196,7 +195,7 @@ impl Verifier for Stock {
     }
 
     fn open_verifying_key(path: &Path, shape: &Shape) -> Result<Self::VerifierKey> {
-        let bytes = fs::read(path).map_err(Failure::file(path))?;
+        let bytes = read_whole(path)?;
         stock::proof::read_verifying_key(&bytes, shape.circuit, shape.k).map_err(Failure::file(path))
     }
 
@@ -224,11 +223,7 @@ pub(super) fn opening(scheme: Scheme) -> OpeningScheme {
     }
 }
 
-pub(super) fn plan(session: &Session, asked: &Shape) -> Result<Plan> {
+pub(super) fn plan(session: &Session, asked: &Shape, budget_bytes: u64) -> Result<Plan> {
     let shape = shape(asked).keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(
-        session.budget().limit_bytes(),
-        session.threads(),
-        &Rates::default(),
-    )?)
+    Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }

@@ -336,13 +336,14 @@ pub fn stock_name(system: System) -> &'static str {
     }
 }
 
-/// The plan of keys and a proof of a built-in circuit within a session, with the seconds of a usual machine.
+/// The plan of keys and a proof of a built-in circuit within a budget, as a session makes them, with the
+/// seconds of a usual machine.
 ///
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
-pub fn plan(session: &Session, shape: &Shape) -> Result<Plan> {
+pub fn plan(session: &Session, shape: &Shape, budget_bytes: u64) -> Result<Plan> {
     match shape.system {
-        System::Axiom => axiom::plan(session, shape),
-        System::Zcash => zcash::plan(session, shape),
+        System::Axiom => axiom::plan(session, shape, budget_bytes),
+        System::Zcash => zcash::plan(session, shape, budget_bytes),
     }
 }

@@ -2,7 +2,6 @@
 //! of its circuit, and the witness with its public inputs. The drop-in proves within the current session; the
 //! unmodified crate reads the same key by the same description, and verifies.
 
-use std::fs;
 use std::path::Path;
 
 use halo2_axiom::halo2curves::bn256::Fr;
@@ -18,6 +17,7 @@ use super::axiom::{DropIn, Stock, opening, params_for, verifier_params_for};
 use super::{PARAMETERS, Verifier};
 use crate::args::{OfProgram, PublicInputs};
 use crate::failure::Failure;
+use crate::read_once::read_whole;
 use crate::report::Recorder;
 use crate::run::Result;
 
@@ -37,17 +37,14 @@ pub fn shape(key: &SavedKey, scheme: Scheme) -> of_dropin::Shape {
     of_dropin::shape(key.key.get_vk().cs(), key.k(), 1, opening(scheme)).from_files()
 }
 
-/// The plan of a proof with a key, and a witness in a file, with the seconds of a usual machine.
+/// The plan of a proof within a budget with a key, and a witness in a file, with the seconds of a usual
+/// machine.
 ///
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
-pub fn plan(session: &Session, shape: &of_dropin::Shape) -> Result<Plan> {
+pub fn plan(session: &Session, shape: &of_dropin::Shape, budget_bytes: u64) -> Result<Plan> {
     let shape = shape.clone().keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(
-        session.budget().limit_bytes(),
-        session.threads(),
-        &Rates::default(),
-    )?)
+    Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }
 
 /// The public inputs of a proof as JSON: a list for each instance column, of 64 hexadecimal digits each, most
@@ -127,7 +124,7 @@ fn read_public(path: &Path, columns: usize) -> Result<Vec<Vec<Fr>>> {
         file: path.to_owned(),
         details,
     };
-    let bytes = fs::read(path).map_err(Failure::file(path))?;
+    let bytes = read_whole(path)?;
     let json: PublicJson = serde_json::from_slice(&bytes)
         .map_err(|error| refused(format!("no file of prove --public: {error}")))?;
     if json.len() != columns {

@@ -253,7 +253,7 @@ impl VerifierPoints {
         let path = &*file_for(path, k)?;
         // Nothing is written.
         let workspace = || {
-            let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
+            let storage = Storage::builder().dir(".").backend(Backend::Inline).build()?;
             Ok::<_, spillproof_engine::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
         };
         let srs = match kind_of(path)? {

@@ -112,12 +112,8 @@ impl Prover for Stock {
     prover_of!(stock);
 }
 
-pub(super) fn plan(session: &Session, asked: &Shape) -> Result<Plan> {
+pub(super) fn plan(session: &Session, asked: &Shape, budget_bytes: u64) -> Result<Plan> {
     let cs = dropin::proof::constraint_system(asked.circuit);
     let shape = of_dropin::Shape::<dropin::proof::Curve>::new(&cs, asked.k, 1);
-    Ok(shape.plan(
-        session.budget().limit_bytes(),
-        session.threads(),
-        &Rates::default(),
-    )?)
+    Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }

@@ -4,36 +4,12 @@
 //! limit = budget + program + threads * THREAD_BYTES + HEAP_BYTES + limit / MARGIN_SHARE
 //! ```
 //!
-//! What is resident beside the budget, as measured (`VmHWM`, `RssAnon`, `RssFile` of proofs, keys, sums,
-//! commitments and files of all systems, 2^10 to 2^17 rows, 1 to 32 threads; the release build maps 35 MiB):
-//!
-//! - **Pages of the program and its libraries**, as far as they were used: 9 to 18 MiB, a little over a half
-//!   of what is mapped at most. A hard limit makes the kernel drop and read them again, but a process that
-//!   has too few of them crawls.
-//! - **Each compute thread**: its stack, its part of the heap, the threads that carry out transfers for it:
-//!   0.14 MiB.
-//! - **The heap without leases**, rings and stacks of the other threads: up to 4.5 MiB with two threads. It
-//!   does not grow with `2^k`; what a circuit holds while it is synthesised belongs to the circuit, and comes
-//!   on top.
-//! - **The kernel's own memory** for the process (tables of pages, stacks of threads, files), which a control
-//!   group counts: up to 1.5 MiB, and more with more memory: this is what the margin is for.
-//!
-//! All constants are above what was measured.
+//! The constants, and what was measured: `beside.rs`.
 
+use super::beside::{self, MARGIN_SHARE, margin_bytes};
 use super::process;
 use super::size::ByteSize;
 use crate::error::{Invalid, Result};
-
-/// The part of the mapped pages of program and libraries that is used.
-const PROGRAM_SHARE: (u64, u64) = (5, 8);
-/// Where the kernel does not tell what is mapped.
-const PROGRAM_BYTES: u64 = 24 << 20;
-/// Of a compute thread.
-const THREAD_BYTES: u64 = 256 << 10;
-/// Of the heap, of stacks and rings.
-const HEAP_BYTES: u64 = 7 << 20;
-/// The part of the limit that is left to the kernel.
-const MARGIN_SHARE: u64 = 32;
 
 /// A limit on the resident memory of the process, page tables and the like included: a control group with
 /// this hard limit does not end it.
@@ -62,12 +38,12 @@ impl Limit {
             (ByteSize::Auto, Some(hard_bytes)) => hard_bytes,
             (ByteSize::Auto, None) => return Err(Invalid::NoHardLimit.into()),
         };
-        Self::leaving(limit_bytes, resident_bytes(process::program_bytes(), threads))
+        Self::leaving(limit_bytes, beside::of_process(threads))
     }
 
     /// `fixed_bytes` are taken off whatever the limit is.
     fn leaving(limit_bytes: u64, fixed_bytes: u64) -> Result<Self> {
-        let beside_bytes = fixed_bytes + limit_bytes / MARGIN_SHARE;
+        let beside_bytes = fixed_bytes + margin_bytes(limit_bytes);
         match limit_bytes.checked_sub(beside_bytes) {
             Some(budget_bytes) if budget_bytes > 0 => Ok(Self {
                 limit_bytes,
@@ -84,22 +60,16 @@ impl Limit {
 
     /// The limit that leaves `budget_bytes`.
     pub fn for_budget(&self, budget_bytes: u64) -> u64 {
-        let fixed_bytes = self.beside_bytes - self.limit_bytes / MARGIN_SHARE;
+        let fixed_bytes = self.beside_bytes - margin_bytes(self.limit_bytes);
         let needed = u128::from(fixed_bytes.saturating_add(budget_bytes));
         let share = u128::from(MARGIN_SHARE);
         u64::try_from((needed * share).div_ceil(share - 1)).unwrap_or(u64::MAX)
     }
 }
 
-/// What is resident beside leases, without the margin.
-fn resident_bytes(program_bytes: Option<u64>, threads: usize) -> u64 {
-    let (part, whole) = PROGRAM_SHARE;
-    let program_bytes = program_bytes.map_or(PROGRAM_BYTES, |bytes| bytes / whole * part);
-    program_bytes + threads as u64 * THREAD_BYTES + HEAP_BYTES
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::beside::resident_bytes;
     use super::*;
     use crate::Error;
 

@@ -18,6 +18,7 @@
 
 mod account;
 mod alloc;
+mod beside;
 mod buffer;
 mod heap;
 mod idle;

@@ -41,21 +41,10 @@ pub fn available_bytes() -> Option<u64> {
 }
 
 /// The smallest memory limit of the process's cgroup and its ancestors, v1 or v2; `None` if there is no
-/// limit.
+/// limit. Above `memory.high` a process goes on, but the kernel slows it down until it has hardly any memory
+/// more: that is a limit, too.
 pub fn cgroup_limit_bytes() -> Option<u64> {
-    let group = Cgroup::own()?;
-    group
-        .ancestors()
-        .filter_map(|dir| {
-            fs::read_to_string(dir.join(group.limit_file()))
-                .ok()?
-                .trim()
-                .parse::<u64>()
-                .ok()
-        })
-        // v1 writes a number near 2^63 for "no limit", v2 writes `max`.
-        .filter(|&bytes| bytes < 1 << 60)
-        .min()
+    Cgroup::own()?.limit_bytes()
 }
 
 /// The most memory ever charged to the process's cgroup, page cache included.
@@ -151,11 +140,19 @@ impl Cgroup {
         self.dir.ancestors().take_while(|dir| dir.starts_with(&self.root))
     }
 
-    fn limit_file(&self) -> &'static str {
+    fn limit_bytes(&self) -> Option<u64> {
+        let of_file = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+        let files = |dir| self.limit_files().iter().map(move |file| Path::join(dir, file));
+        let limits = self.ancestors().flat_map(files).filter_map(of_file);
+        // v1 writes a number near 2^63 for "no limit", v2 writes `max`.
+        limits.filter(|&bytes| bytes < 1 << 60).min()
+    }
+
+    fn limit_files(&self) -> &'static [&'static str] {
         if self.version == 1 {
-            "memory.limit_in_bytes"
+            &["memory.limit_in_bytes"]
         } else {
-            "memory.max"
+            &["memory.max", "memory.high"]
         }
     }
 
@@ -191,6 +188,32 @@ mod tests {
             7ff00000-7ff20000 r-xp 00000000 00:00 0 [vdso]\n";
         assert_eq!(program_bytes_of(maps), Some(5 << 20));
         assert_eq!(program_bytes_of("no maps"), None);
+    }
+
+    #[test]
+    fn the_smallest_limit_of_a_group_and_those_around_it_holds() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("pod/container");
+        fs::create_dir_all(&dir).unwrap();
+        let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
+        let limit = |version| {
+            let (root, dir) = (root.path().to_owned(), dir.clone());
+            Cgroup { root, dir, version }.limit_bytes()
+        };
+        assert_eq!((limit(1), limit(2)), (None, None));
+        write("pod/container/memory.max", "max\n");
+        write("pod/container/memory.high", "max\n");
+        assert_eq!(limit(2), None);
+        write("pod/memory.max", "1073741824\n");
+        assert_eq!(limit(2), Some(1 << 30));
+        write("pod/container/memory.high", "536870912\n");
+        assert_eq!(limit(2), Some(512 << 20));
+        write("pod/container/memory.max", "268435456\n");
+        assert_eq!(limit(2), Some(256 << 20));
+        write("pod/container/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(limit(1), None);
+        write("pod/memory.limit_in_bytes", "4096\n");
+        assert_eq!(limit(1), Some(4096));
     }
 
     #[test]

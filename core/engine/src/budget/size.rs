@@ -5,13 +5,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::process;
+use super::{beside, process};
 use crate::error::{Invalid, Result};
 
 /// What `auto` leaves to others: an eighth of what is there, at least [`AUTO_MARGIN_MIN_BYTES`].
 const AUTO_MARGIN_SHARE: u64 = 8;
-/// The least that `auto` leaves: code, stacks, heap, and the kernel's own memory for the process.
+/// The least that `auto` leaves, where there is more than twice as much: code, stacks, heap, and the kernel's
+/// own memory for the process.
 const AUTO_MARGIN_MIN_BYTES: u64 = 64 << 20;
+/// The part that `auto` leaves to the budget at least, however little there is: verifying takes little.
+const AUTO_BUDGET_SHARE: u64 = 8;
 
 /// A number of bytes, or `auto`.
 ///
@@ -29,7 +32,7 @@ pub enum ByteSize {
     /// This many bytes.
     Bytes(u64),
     /// The smaller of the cgroup's limit and the available memory, minus a margin of an eighth (at least 64
-    /// MiB).
+    /// MiB, or, where there is little memory, what the process takes beside its buffers).
     Auto,
 }
 
@@ -52,12 +55,21 @@ impl ByteSize {
     pub fn resolve(self) -> Result<u64> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Auto => auto_bytes(process::cgroup_limit_bytes(), process::available_bytes()),
+            Self::Auto => auto_bytes(
+                process::cgroup_limit_bytes(),
+                process::available_bytes(),
+                beside::of_process(std::thread::available_parallelism().map_or(1, |cores| cores.get())),
+            ),
         }
     }
 }
 
-fn auto_bytes(cgroup_limit_bytes: Option<u64>, available_bytes: Option<u64>) -> Result<u64> {
+/// `beside_bytes` are resident of the process beside its buffers.
+fn auto_bytes(
+    cgroup_limit_bytes: Option<u64>,
+    available_bytes: Option<u64>,
+    beside_bytes: u64,
+) -> Result<u64> {
     let there_bytes = match (cgroup_limit_bytes, available_bytes) {
         (Some(limit), Some(available)) => limit.min(available),
         (Some(bytes), None) | (None, Some(bytes)) => bytes,
@@ -65,7 +77,12 @@ fn auto_bytes(cgroup_limit_bytes: Option<u64>, available_bytes: Option<u64>) -> 
             return Err(Invalid::UnknownMemory.into());
         }
     };
-    let margin_bytes = (there_bytes / AUTO_MARGIN_SHARE).max(AUTO_MARGIN_MIN_BYTES);
+    let beside_bytes = beside_bytes + beside::margin_bytes(there_bytes);
+    let least_bytes = match there_bytes >= 2 * AUTO_MARGIN_MIN_BYTES {
+        true => AUTO_MARGIN_MIN_BYTES,
+        false => beside_bytes.min(there_bytes - there_bytes / AUTO_BUDGET_SHARE),
+    };
+    let margin_bytes = (there_bytes / AUTO_MARGIN_SHARE).max(least_bytes);
     there_bytes
         .checked_sub(margin_bytes)
         .filter(|&bytes| bytes > 0)
@@ -231,11 +248,20 @@ mod tests {
     #[test]
     fn auto_takes_the_smaller_and_leaves_a_margin() {
         let (mib, gib) = (1u64 << 20, 1u64 << 30);
-        assert_eq!(auto_bytes(Some(gib), Some(8 * gib)).unwrap(), gib - gib / 8);
-        assert_eq!(auto_bytes(None, Some(8 * gib)).unwrap(), 7 * gib);
-        assert_eq!(auto_bytes(Some(128 * mib), None).unwrap(), 64 * mib);
-        assert!(auto_bytes(None, None).is_err());
-        assert!(auto_bytes(Some(64 * mib), None).is_err());
+        let auto = |limit, available| auto_bytes(limit, available, 30 * mib);
+        assert_eq!(auto(Some(gib), Some(8 * gib)).unwrap(), gib - gib / 8);
+        assert_eq!(auto(None, Some(8 * gib)).unwrap(), 7 * gib);
+        assert_eq!(auto(Some(128 * mib), None).unwrap(), 64 * mib);
+        assert!(auto(None, None).is_err());
+        // In little memory, what the process takes is left, and no more.
+        assert_eq!(auto(Some(96 * mib), None).unwrap(), 63 * mib);
+        assert_eq!(auto(Some(64 * mib), None).unwrap(), 32 * mib);
+        assert_eq!(
+            auto(Some(40 * mib), None).unwrap(),
+            40 * mib - 30 * mib - 40 * mib / 32
+        );
+        assert_eq!(auto(Some(16 * mib), None).unwrap(), 2 * mib);
+        assert!(auto(Some(0), None).is_err());
         assert!(ByteSize::Auto.resolve().unwrap() > 0);
     }
 

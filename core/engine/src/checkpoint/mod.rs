@@ -34,11 +34,11 @@ use rand::rngs::OsRng;
 
 pub use key::{CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CheckpointKey};
 
-use crate::Result;
 use crate::budget::{KEY_BYTES, SecretKey};
 use crate::column::{self, Column, Element, Workspace};
-use crate::error::{self, Invalid};
+use crate::error::{self, Invalid, is_full};
 use crate::storage::{Folder, is_inside};
+use crate::{Error, Result};
 use log::Log;
 
 /// The variable that names the folder of checkpoints.
@@ -175,8 +175,19 @@ impl Checkpoints {
         terms: &Terms,
         entropy: impl FnOnce(&mut [u8; SEED_BYTES]),
     ) -> Result<Checkpoint> {
-        let key = &self.key.0;
         let path = self.dir.join(hex::encode(&terms.statement[..ID_BYTES]));
+        let begun = self.begin_in(path, workspace, terms, entropy);
+        begun.map_err(|error| full(&self.dir, error))
+    }
+
+    fn begin_in(
+        &self,
+        path: PathBuf,
+        workspace: &Workspace,
+        terms: &Terms,
+        entropy: impl FnOnce(&mut [u8; SEED_BYTES]),
+    ) -> Result<Checkpoint> {
+        let key = &self.key.0;
         let all = workspace.storage.folder(&self.dir)?;
         let (folder, mut log, mut notes) = loop {
             let mut folder = workspace.storage.folder(&path)?;
@@ -256,7 +267,9 @@ impl Checkpoint {
     /// The storage's.
     pub fn note(&mut self, text: Vec<u8>) -> Result<()> {
         debug_assert!(self.notes.is_empty());
-        self.log.append(text)
+        self.log
+            .append(text)
+            .map_err(|error| full(self.all.path(), error))
     }
 
     /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns,
@@ -267,18 +280,22 @@ impl Checkpoint {
     pub fn keep<'c, E: Element>(
         &self,
         round: usize,
-        columns: impl Iterator<Item = &'c Column<E>>,
+        mut columns: impl Iterator<Item = &'c Column<E>>,
     ) -> Result<RoundKey> {
         let mut key = [0; KEY_BYTES];
         OsRng.fill_bytes(&mut key);
         let round_key = RoundKey(key);
         let secret = Arc::new(SecretKey::of(&mut key)?);
-        let file = self.folder.create(&file_name(round))?;
-        for (index, column) in columns.enumerate() {
-            column::keep(column, &file, &secret, index as u64)?;
-        }
-        file.sync()?;
-        self.folder.sync()?;
+        let name = file_name(round);
+        let mut write = || {
+            let file = self.folder.create(&name)?;
+            for (index, column) in columns.by_ref().enumerate() {
+                column::keep(column, &file, &secret, index as u64)?;
+            }
+            file.sync()?;
+            self.folder.sync()
+        };
+        write().map_err(|error| full(self.all.path(), error))?;
         Ok(round_key)
     }
 
@@ -314,6 +331,22 @@ impl Checkpoint {
         self.folder.create(FINISHED)?;
         self.folder.sync()?;
         retire(self.folder, &self.all, Some(self.header))
+    }
+}
+
+/// An error of writing in the folder of checkpoints: a full disk is theirs.
+fn full(folder: &Path, error: Error) -> Error {
+    match &error {
+        Error::File { file, source, .. } | Error::Io { file, source, .. }
+            if is_full(source) && Path::new(file).starts_with(folder) =>
+        {
+            error::Checkpoint::Full {
+                folder: folder.to_owned(),
+                reason: error.to_string(),
+            }
+            .into()
+        }
+        _ => error,
     }
 }
 

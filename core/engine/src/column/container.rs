@@ -236,10 +236,10 @@ impl ContainerWriter {
             })?;
         header.parent = parent;
         let digests = Digests::in_memory(workspace, header.frames())?;
-        let publish = workspace.storage.publish(path)?;
-        if kind == Kind::Witness {
-            publish.keep_private()?;
-        }
+        let publish = match kind {
+            Kind::Witness => workspace.storage.publish_private(path)?,
+            _ => workspace.storage.publish(path)?,
+        };
         Storage::check_room_for(path, header.file_bytes())?;
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);

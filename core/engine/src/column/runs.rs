@@ -8,7 +8,7 @@ use spillproof_format::FormatError;
 use super::{SEQUENTIAL_BYTES, Workspace};
 use crate::Error;
 use crate::Result;
-use crate::budget::PAGE_BYTES;
+use crate::budget::{Budget, Lease, PAGE_BYTES};
 use crate::storage::{File, Pending, Segment};
 
 /// Runs of an array on their way.
@@ -52,6 +52,30 @@ pub struct Array {
     pub count: u64,
     /// Bytes of an element.
     pub element_bytes: u64,
+}
+
+impl Array {
+    /// Elements of a run, of what the budget has left.
+    pub fn run_elements(&self, budget: &Budget) -> u64 {
+        let share_bytes = budget.available_bytes() / SHARE;
+        let run_bytes = share_bytes.clamp(PAGE_BYTES as u64, SEQUENTIAL_BYTES as u64);
+        (run_bytes / self.element_bytes.max(1)).clamp(1, self.count.max(1))
+    }
+
+    /// For a stage's dry run: the buffers of [`ForeignFile::each_run`] until the lease is dropped. The array
+    /// counts as read.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`].
+    pub fn rehearse(&self, workspace: &Workspace) -> Result<Lease> {
+        let run_elements = self.run_elements(&workspace.budget);
+        let run_bytes = (run_elements * self.element_bytes).next_multiple_of(PAGE_BYTES as u64);
+        let runs = self.count.div_ceil(run_elements).min(READ_AHEAD as u64);
+        if let Some(record) = workspace.dry_run() {
+            record.moved(self.count * self.element_bytes, 0);
+        }
+        workspace.hold(runs * run_bytes, "import")
+    }
 }
 
 impl ForeignFile {
@@ -102,9 +126,7 @@ impl ForeignFile {
 
     /// Elements of a run.
     pub fn run_elements(&self, array: &Array) -> u64 {
-        let share_bytes = self.workspace.budget.available_bytes() / SHARE;
-        let run_bytes = share_bytes.clamp(PAGE_BYTES as u64, SEQUENTIAL_BYTES as u64);
-        (run_bytes / array.element_bytes.max(1)).clamp(1, array.count.max(1))
+        array.run_elements(&self.workspace.budget)
     }
 
     /// Hands the runs of an array to `each` in order, each with the index of its first element; the next ones

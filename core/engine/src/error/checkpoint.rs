@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why a proof cannot go on from its checkpoint. Nothing was proved, and the checkpoint is as it was.
+/// Why a proof cannot go on with its checkpoint. Nothing was proved.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Checkpoint {
@@ -49,6 +49,18 @@ pub enum Checkpoint {
     Used {
         /// The folder of the checkpoint.
         folder: PathBuf,
+    },
+    /// The disk under the checkpoints has no room left.
+    #[error(
+        "{}: the disk of this folder of checkpoints is full ({reason}): free some, or name a folder on another disk; the next run goes on from the \
+         last round that was kept",
+        folder.display()
+    )]
+    Full {
+        /// The folder of checkpoints.
+        folder: PathBuf,
+        /// The operation that failed, and the system's words.
+        reason: String,
     },
     /// Another proof of the same statement goes on.
     #[error(

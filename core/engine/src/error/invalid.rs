@@ -1,5 +1,7 @@
 //! Mistakes in a call or a setting, each with the values that do not fit together.
 
+use std::path::PathBuf;
+
 use spillproof_kernels::error::RootOfUnityError;
 
 /// A mistake in a call or a setting.
@@ -303,6 +305,14 @@ pub enum Invalid {
         /// What it is, with an article.
         kind: &'static str,
     },
+    /// A file that is to be read is none.
+    #[error("`{path}` is {kind}, and its bytes are read in any order: save them to a file, and name that")]
+    NotReadable {
+        /// The path.
+        path: String,
+        /// What it is, with an article.
+        kind: &'static str,
+    },
     /// A path that does not end in a file name.
     #[error("`{path}` does not end in the name of a file")]
     NotAFileName {
@@ -481,6 +491,14 @@ pub enum Invalid {
         /// The setting, such as an environment variable.
         name: &'static str,
         /// The reason, with the value.
+        reason: String,
+    },
+    /// A folder for scratch files that is none.
+    #[error("`{}` is no folder{reason}", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's reason, and the remedy.
         reason: String,
     },
     /// No session can be made from environment variables.

@@ -144,8 +144,11 @@ pub enum Error {
         /// The process that made it.
         maker: u32,
     },
-    /// No compute threads could be started.
-    #[error("cannot start compute threads: {source}")]
+    /// A thread could not be started.
+    #[error(
+        "cannot start a thread: {source}: the number of processes may be limited (pids.max of the control group, docker run --pids-limit, \
+         ulimit -u); raise that limit, or ask for fewer compute threads"
+    )]
     Threads {
         /// What the system said.
         source: std::io::Error,
@@ -187,11 +190,17 @@ impl From<WorkspaceError> for Error {
     }
 }
 
+/// Whether a disk, or the user's share of it, is full.
+pub(crate) fn is_full(source: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(source.kind(), StorageFull | QuotaExceeded)
+}
+
 /// What would help, where the kernel's words alone do not say it.
 fn hint(source: &std::io::Error) -> &'static str {
     use std::io::ErrorKind;
     match source.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ": free space there, or choose another folder",
+        _ if is_full(source) => ": free space there, or choose another folder",
         ErrorKind::PermissionDenied => ": choose a folder that this user may write to",
         ErrorKind::UnexpectedEof => ": the file is shorter than it should be; restore it, or import it again",
         _ => "",

@@ -112,13 +112,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::new`].
     pub fn of_ways(ways: &[&DryRunOf<'_>], budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Self> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|error| Error::Threads {
-                source: std::io::Error::other(error),
-            })?;
-        pool.install(|| {
+        pool(threads)?.install(|| {
             let smallest_budget_bytes = smallest(ways)?;
             let found = best_within(ways, budget_bytes, None)?;
             let record = found.workspaces.first().and_then(Workspace::dry_run);
@@ -189,6 +183,24 @@ impl Step {
             offers: record.offers,
         }
     }
+}
+
+/// The smallest budget in which `run` works on `threads` threads, in whole [`GRAIN_BYTES`].
+///
+/// # Errors
+/// [`Invalid::NoBudget`](crate::error::Invalid::NoBudget), if there is none; errors of `run` other than
+/// refusals.
+pub fn smallest_budget_bytes(run: &DryRunOf<'_>, threads: usize) -> Result<u64> {
+    pool(threads)?.install(|| smallest(&[run]))
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Error::Threads {
+            source: std::io::Error::other(error),
+        })
 }
 
 /// Runs a task dry before it begins, in each of the ways that it may go, and chooses the reserve with the

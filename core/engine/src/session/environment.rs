@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::variables::name_unknown_variables;
 use super::{
     DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenAccelerator, SCRATCH_VARIABLE,
     STRICT_SECRETS_VARIABLE, Session,
@@ -14,6 +15,7 @@ use crate::accelerator::Accelerator;
 use crate::budget::{ByteSize, ParseSizeError};
 use crate::checkpoint::{CHECKPOINT_KEY_FILE_VARIABLE, Checkpoints};
 use crate::error::{self, Invalid};
+use crate::storage::check_scratch_folder;
 
 /// The value of an environment variable; an empty one counts as not set.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -26,6 +28,7 @@ pub fn variable(name: &str) -> Option<OsString> {
 /// [`Invalid::Setting`] for a folder that does not exist: it may be a disk that is not mounted, and is not
 /// made.
 pub fn dir_of_environment() -> Result<PathBuf> {
+    name_unknown_variables();
     match variable(DIR_VARIABLE) {
         None => Ok(std::env::temp_dir()),
         Some(dir) => existing(dir.into()),
@@ -33,16 +36,10 @@ pub fn dir_of_environment() -> Result<PathBuf> {
 }
 
 fn existing(dir: PathBuf) -> Result<PathBuf> {
-    let reason = match dir.metadata() {
-        Ok(found) if found.is_dir() => return Ok(dir),
-        Ok(_) => "is no folder; name one for scratch files".to_owned(),
-        Err(error) => {
-            format!(
-                "is no folder ({error}); make it, or mount its disk, or name another one for scratch files"
-            )
-        }
-    };
-    Err(setting(DIR_VARIABLE, format!("`{}` {reason}", dir.display())))
+    match check_scratch_folder(&dir) {
+        Ok(()) => Ok(dir),
+        Err(error) => Err(setting(DIR_VARIABLE, error.to_string())),
+    }
 }
 
 /// The size that a variable holds, if it is set.
@@ -58,6 +55,7 @@ fn setting(name: &'static str, reason: String) -> Error {
 
 impl Session {
     pub(super) fn from_environment(open: OpenAccelerator) -> Result<Option<Arc<Self>>> {
+        name_unknown_variables();
         let (memory, limit) = (size_of(MEMORY_VARIABLE)?, size_of(LIMIT_VARIABLE)?);
         if memory.is_none() && limit.is_none() {
             return match device_asked_for() {

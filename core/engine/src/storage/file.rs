@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
+use rustix::fs::{FileType, Mode, OFlags, fstat, fsync, ftruncate};
 use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
@@ -24,12 +24,18 @@ pub struct File {
 }
 
 pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    // A pipe without a writer would make the open wait.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let name = || path.display().to_string();
     let fd = storage
         .inner
         .faults
         .run(|| rustix::fs::open(path, flags, Mode::empty()))
-        .map_err(|errno| error("open", path.display().to_string(), errno))?;
+        .map_err(|errno| error("open", name(), errno))?;
+    let stat = fstat(&fd).map_err(|errno| error("stat", name(), errno))?;
+    if let Some(kind) = unreadable(FileType::from_raw_mode(stat.st_mode)) {
+        return Err(Invalid::NotReadable { path: name(), kind }.into());
+    }
     File::new(
         storage,
         Arc::new(fd),
@@ -37,6 +43,17 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
         access,
         Room::Own,
     )
+}
+
+/// What has no bytes that can be read in any order, with an article.
+fn unreadable(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::Directory => Some("a folder"),
+        FileType::Fifo => Some("a pipe"),
+        FileType::Socket => Some("a socket"),
+        FileType::CharacterDevice => Some("a device"),
+        _ => None,
+    }
 }
 
 impl File {

@@ -68,10 +68,11 @@ pub use packed::Packed;
 pub use paged::PagedMap;
 pub use publish::Publish;
 pub use region::Region;
-pub use scratch::missing_folders;
+pub use scratch::check_scratch_folder;
 pub use transfer::Pending;
 
 use crate::error::{Error, Result};
+use publish::Readers;
 use transfer::Batch;
 
 /// Which way transfers go.
@@ -84,6 +85,8 @@ pub enum Backend {
     Uring,
     /// Threads that call pread and pwrite.
     Pread,
+    /// The caller's thread, one transfer after the other: for a few small files.
+    Inline,
     /// For tests: one thread, which makes transfers in an order that this seed draws, some of them late.
     Simulated(u64),
 }
@@ -190,8 +193,7 @@ pub struct StorageBuilder {
 }
 
 impl StorageBuilder {
-    /// Where scratch files go; made with mode 0700 if it is missing. The system's folder for temporary files
-    /// if not set.
+    /// Where scratch files go: a folder that is there. The system's folder for temporary files if not set.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -227,7 +229,7 @@ impl StorageBuilder {
     /// # Errors
     /// [`Error::File`] if the folder cannot be made or used, or the backend does not start.
     pub fn build(self) -> Result<Storage> {
-        let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
+        let scratch = scratch::ScratchDir::new(&self.dir)?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = match self.threads {
             0 => cores(),
@@ -242,6 +244,7 @@ impl StorageBuilder {
 fn start(backend: Backend, threads: usize) -> Result<Box<dyn Engine>> {
     match backend {
         Backend::Pread => {}
+        Backend::Inline => return Ok(Box::new(pread::Inline)),
         Backend::Simulated(seed) => return Ok(Box::new(simulated::Simulated::start(seed)?)),
         Backend::Uring => return Ok(Box::new(uring::Uring::start(threads)?)),
         Backend::Auto => match uring::Uring::start(threads) {
@@ -372,7 +375,15 @@ impl Storage {
     /// # Errors
     /// [`Error::File`].
     pub fn publish(&self, path: impl AsRef<Path>) -> Result<Publish> {
-        Publish::new(self, path.as_ref())
+        Publish::new(self, path.as_ref(), Readers::Umask)
+    }
+
+    /// The same for a secret: from its making on, with and without a name, only its owner may read the file.
+    ///
+    /// # Errors
+    /// As [`Self::publish`]; [`Error::File`] where the file system has no permissions.
+    pub fn publish_private(&self, path: impl AsRef<Path>) -> Result<Publish> {
+        Publish::new(self, path.as_ref(), Readers::Owner)
     }
 
     /// The folder of scratch files.
@@ -380,22 +391,25 @@ impl Storage {
         self.inner.scratch.path()
     }
 
-    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed
-    /// scratch files left among it. Where the file system does not tell, it has.
+    /// The room that the disk under the folder has for scratch files, blocks that closed ones left among it;
+    /// `None` where the file system does not tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let free_bytes = free_bytes_of(self.dir())?;
+        Some(free_bytes.saturating_add(self.inner.recycler.spare_bytes()))
+    }
+
+    /// Whether the disk under the folder has so much room left for the phase `what`. Where the file system
+    /// does not tell, it has.
     ///
     /// # Errors
     /// [`Error::DiskTooSmall`].
     pub(crate) fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
-        let free_bytes = || {
-            let free_bytes = free_bytes_of(self.dir())?;
-            Some(free_bytes.saturating_add(self.inner.recycler.spare_bytes()))
-        };
-        let Some(mut free) = free_bytes() else {
+        let Some(mut free) = self.free_bytes() else {
             return Ok(());
         };
         // What is being closed will be free.
         if needed_bytes > free && self.inner.recycler.settle() {
-            free = free_bytes().unwrap_or(free);
+            free = self.free_bytes().unwrap_or(free);
         }
         if needed_bytes <= free {
             return Ok(());

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 
 use rustix::io::{Errno, preadv2, pwritev2};
 
+use super::Engine;
 use super::transfer::{AbortOnPanic, Attempt, Batch, Direction, Step, Transfer};
-use super::{Engine, handle};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Enough for a disk's bandwidth with transfers of 64 KiB and more.
 const READ_THREADS: usize = 4;
@@ -58,7 +58,7 @@ impl Threads {
                 let thread = std::thread::Builder::new()
                     .name(name.into())
                     .spawn(move || lane.work(count))
-                    .map_err(|source| handle::error("start a thread for", name, source))?;
+                    .map_err(|source| Error::Threads { source })?;
                 engine.threads.push(thread);
             }
         }
@@ -95,7 +95,7 @@ impl Engine for Inline {
     }
 
     fn name(&self) -> &'static str {
-        "none"
+        "inline"
     }
 }
 

@@ -24,6 +24,23 @@ use crate::error::{Invalid, Result};
 /// How often a partial file that a sweep of another process took away is made anew.
 const PARTIAL_ATTEMPTS_MAX: usize = 16;
 
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Who may read a file, from its making on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Whom the umask allows.
+    Umask,
+    /// Its owner alone.
+    Owner,
+}
+
+/// Bytes of a target's name that the name of its partial file has. With the rest (19 for the word, 32 for
+/// process and number, 17 for the digest) it is below the 255 that file systems allow.
+const NAME_BYTES_KEPT: usize = 160;
+/// Digits of the digest that stands for the rest of a long name.
+const DIGEST_DIGITS: usize = 16;
+
 /// Where the kernel shows open files.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
@@ -38,7 +55,7 @@ pub struct Publish {
 }
 
 impl Publish {
-    pub(super) fn new(storage: &Storage, path: &Path) -> Result<Self> {
+    pub(super) fn new(storage: &Storage, path: &Path, readers: Readers) -> Result<Self> {
         let shown = path.display().to_string();
         let Some(name) = path.file_name() else {
             return Err(Invalid::NotAFileName { path: shown }.into());
@@ -50,10 +67,18 @@ impl Publish {
         if let Some(kind) = not_a_file(path) {
             return Err(Invalid::NotAFile { path: shown, kind }.into());
         }
-        let prefix = format!(".{}.spillproof-partial", name.to_string_lossy());
+        if let Some(name_bytes_max) = name_bytes_max(&dir)
+            && name.len() > name_bytes_max
+        {
+            return Err(handle::error("create", shown, Errno::NAMETOOLONG));
+        }
+        let prefix = prefix_of(&name.to_string_lossy());
         scratch::sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = match readers {
+            Readers::Umask => Mode::from_raw_mode(0o666),
+            Readers::Owner => OWNER_ONLY,
+        };
         let in_place =
             || create_partial(&dir, &prefix, mode, faults).map(|(fd, partial)| (fd, Some(partial)));
         // A nameless file gets its name through /proc.
@@ -68,14 +93,19 @@ impl Publish {
         let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
         storage.inner.recycler.forget();
-        let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, Room::Own)?;
-        Ok(Self {
+        let file = File::new(storage, Arc::new(fd), shown.clone(), Access::Aligned, Room::Own)?;
+        let publish = Self {
             file,
             path: path.to_owned(),
             dir,
             prefix,
             partial,
-        })
+        };
+        if readers == Readers::Owner {
+            // Refused where files have the permissions of the mount.
+            fchmod(publish.file.fd(), OWNER_ONLY).map_err(|errno| handle::error("restrict", shown, errno))?;
+        }
+        Ok(publish)
     }
 
     /// The file to write to.
@@ -86,16 +116,6 @@ impl Publish {
     /// Where it will appear.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Leaves the file to its owner alone: for secrets.
-    ///
-    /// # Errors
-    /// [`crate::Error::File`] where the file system has no permissions.
-    pub fn keep_private(&self) -> Result<()> {
-        let owner_only = Mode::RUSR | Mode::WUSR;
-        fchmod(self.file.fd(), owner_only)
-            .map_err(|errno| handle::error("restrict", self.path.display().to_string(), errno))
     }
 
     fn failed(&self, operation: &'static str, errno: Errno) -> crate::Error {
@@ -166,6 +186,27 @@ impl std::fmt::Debug for Publish {
             .field("partial", &self.partial)
             .finish_non_exhaustive()
     }
+}
+
+/// What names of partial files of a target begin with. A long name is cut, so that the rest has room.
+fn prefix_of(name: &str) -> String {
+    let name = match name.len() > NAME_BYTES_KEPT {
+        false => name.to_owned(),
+        true => {
+            let digest = blake3::hash(name.as_bytes()).to_hex();
+            let end = (0..=NAME_BYTES_KEPT)
+                .rev()
+                .find(|end| name.is_char_boundary(*end));
+            format!("{}-{}", &name[..end.unwrap_or(0)], &digest[..DIGEST_DIGITS])
+        }
+    };
+    format!(".{name}.spillproof-partial")
+}
+
+/// The longest name in a folder; `None` where the file system does not tell.
+fn name_bytes_max(dir: &Path) -> Option<usize> {
+    let bytes = rustix::fs::statvfs(dir).ok()?.f_namemax;
+    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Makes the names in a folder durable.

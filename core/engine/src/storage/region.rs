@@ -18,7 +18,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::mm::{
-    Advice, MapFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_anonymous, munmap, userfaultfd,
+    Advice, MapFlags, MprotectFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_anonymous, mprotect, munlock,
+    munmap, userfaultfd,
 };
 
 use super::FaultPlan;
@@ -123,11 +124,7 @@ impl Region {
             .and_then(|bytes| bytes.max(1).checked_next_multiple_of(PAGE_BYTES))
             .filter(|bytes| isize::try_from(*bytes).is_ok())
             .ok_or_else(|| no_room(Errno::NOMEM))?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let map_flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new map at an address of the kernel's choice touches no existing memory.
-        let map = unsafe { mmap_anonymous(ptr::null_mut(), bytes_mapped, protection, map_flags) }
-            .map_err(no_room)?;
+        let map = map_without_pages(bytes_mapped).map_err(no_room)?;
         let start = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_room(Errno::NOMEM))?;
         let region = Self {
             name: what.to_owned(),
@@ -285,6 +282,23 @@ impl Region {
     fn address(&self, offset: usize) -> u64 {
         (self.start.as_ptr().addr() + offset) as u64
     }
+}
+
+/// A new private map, readable and writable, without a page: also in a process that has locked all its memory
+/// and all that it will have (`mlockall`), where the kernel gives new maps their pages at once. It gives none
+/// to a map without access, and none to one that is not locked.
+fn map_without_pages(bytes: usize) -> Result<*mut std::ffi::c_void, Errno> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new map at an address of the kernel's choice touches no existing memory.
+    let map = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), flags) }?;
+    // SAFETY: the map made above, of which nothing is used yet. A kernel that refuses has locked nothing.
+    let _may_be_refused = unsafe { munlock(map, bytes) };
+    // SAFETY: as above.
+    let opened = unsafe { mprotect(map, bytes, MprotectFlags::READ | MprotectFlags::WRITE) };
+    opened.map(|()| map).inspect_err(|_| {
+        // SAFETY: as above; it is given up.
+        let _unmapped = unsafe { munmap(map, bytes) };
+    })
 }
 
 impl Drop for Region {

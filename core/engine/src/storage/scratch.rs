@@ -4,8 +4,7 @@
 //! gone may come again under another name in errors, with what it held:
 //! [`Recycler`](super::recycler::Recycler) keeps some.
 //!
-//! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and
-//! is empty.
+//! The folder itself has to be there: one that is missing may be a disk that is not mounted.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use super::file::File;
 use super::handle::{self, Access, Room};
 use super::recycler::Extent;
 use super::{FaultPlan, Storage};
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 
 /// Of names that files have for a moment, where the file system has no files without one.
 const PREFIX: &str = ".spillproof-scratch";
@@ -29,27 +28,22 @@ const NAME_ATTEMPTS_MAX: usize = 1000;
 /// Where scratch files are made.
 pub(super) struct ScratchDir {
     path: PathBuf,
-    /// Folders that were made here, outermost first.
-    made: Vec<PathBuf>,
 }
 
 impl ScratchDir {
-    pub(super) fn new(path: &Path, faults: &FaultPlan) -> Result<Self> {
-        let mut dir = Self {
-            path: path.to_owned(),
-            made: Vec::new(),
-        };
-        make_folders(path, faults, &mut dir.made)?;
+    pub(super) fn new(path: &Path) -> Result<Self> {
+        check_scratch_folder(path)?;
         // Where files have a name for a moment, a crash may have come in that moment.
         sweep(path, PREFIX);
-        Ok(dir)
+        Ok(Self {
+            path: path.to_owned(),
+        })
     }
 
     /// No folder: nothing can be made in it.
     pub(super) fn none() -> Self {
         Self {
             path: PathBuf::from("(no folder)"),
-            made: Vec::new(),
         }
     }
 
@@ -139,8 +133,31 @@ pub(super) fn make_folders(path: &Path, faults: &FaultPlan, made: &mut Vec<PathB
     Ok(())
 }
 
+/// That a folder for scratch files is there.
+///
+/// # Errors
+/// [`Invalid::NoFolder`].
+pub fn check_scratch_folder(path: &Path) -> Result<()> {
+    let source = match path.metadata() {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
+    let reason = match source {
+        None => "; name one for scratch files".to_owned(),
+        Some(error) => {
+            format!(" ({error}); make it, or mount its disk, or name another one for scratch files")
+        }
+    };
+    Err(Invalid::NoFolder {
+        folder: path.to_owned(),
+        reason,
+    }
+    .into())
+}
+
 /// The folders that have to be made for `path` to be one, outermost first.
-pub fn missing_folders(path: &Path) -> Vec<PathBuf> {
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let ancestors = path.ancestors();
     let missing = ancestors.take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
     let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
@@ -150,17 +167,6 @@ pub fn missing_folders(path: &Path) -> Vec<PathBuf> {
 
 fn reserve_error(name: &str, bytes: u64, errno: Errno) -> Error {
     handle::error("reserve room for", format!("{name}, {bytes} bytes"), errno)
-}
-
-impl Drop for ScratchDir {
-    fn drop(&mut self) {
-        for dir in self.made.iter().rev() {
-            // Somebody else may have put something there; then it stays.
-            if rustix::fs::rmdir(dir).is_err() {
-                break;
-            }
-        }
-    }
 }
 
 /// Whether the file system cannot do this at all (rather than: not now).

@@ -142,7 +142,7 @@ impl Ring {
                     }
                 }
             })
-            .map_err(|source| handle::error("start a thread for", "io_uring", source))?;
+            .map_err(|source| Error::Threads { source })?;
         let engine = Self {
             front,
             driver: Some(driver),

@@ -30,6 +30,7 @@
 //! or `read` runs; the assignment, while it is synthesised.
 
 mod file;
+mod matrices;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,16 +38,12 @@ use std::sync::Arc;
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::FftField;
 use ark_relations::gr1cs::{
-    ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, OptimizationGoal, R1CS_PREDICATE_LABEL,
-    SynthesisMode,
+    ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, OptimizationGoal, SynthesisMode,
 };
 use ark_relations::utils::error::SynthesisError;
 
-use crate::dictionary::{Dictionary, Form};
-use crate::{
-    Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis,
-    VerifyingKey, prove_in,
-};
+use crate::{Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey, prove_in};
+use matrices::Matrices;
 use spillproof_engine::Result;
 pub use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
@@ -107,7 +104,8 @@ impl<E: PairingCurve> CircuitKey<E> {
     /// # Errors
     /// [`Invalid::ProofSystem`] if the circuit cannot be synthesised, or has constraints of another kind than
     /// rank-1; [`Invalid::Length`] if the key belongs to another circuit; [`Invalid::PowerOfTwo`] for more
-    /// constraints than the field has roots of unity for; what writing columns may give.
+    /// constraints than the field has roots of unity for; [`spillproof_engine::Error::BudgetTooSmall`] with
+    /// the smallest budget that takes the constraints; what writing columns may give.
     pub fn new<C>(
         session: &Arc<Session>,
         key: &ark_groth16::ProvingKey<E>,
@@ -271,7 +269,8 @@ pub(crate) fn circuit_key<E: PairingCurve>(
         }
     }
     let domain = arkworks_domain(rows)?;
-    let constraints = constraints(session.workspace(), system)?;
+    let matrices = Matrices::of(&system)?;
+    let constraints = matrices.constraints_or_smallest(session.workspace())?;
     let [alpha_g1, beta_g1, delta_g1] = parts.points_g1;
     let [beta_g2, gamma_g2, delta_g2] = parts.points_g2;
     Ok(CircuitKey {
@@ -336,68 +335,6 @@ fn arkworks_domain<F: KernelField>(rows: u64) -> Result<Domain<F>> {
     // Any coset does for the monomial basis.
     let shift = F::get_root_of_unity(2 * rows).unwrap_or(<F as FftField>::GENERATOR);
     Ok(Domain { omega, shift })
-}
-
-/// The coefficients of the left and right matrices, with the rows that bind the public signals.
-fn constraints<F: KernelField>(
-    workspace: &Workspace,
-    system: ConstraintSystemRef<F>,
-) -> Result<Constraints<F>> {
-    let mut matrices = system.to_matrices().map_err(refused)?;
-    let rank_1 = matrices.remove(R1CS_PREDICATE_LABEL).unwrap_or_default();
-    let constraints = system.num_constraints();
-    let [left, right, _] = &rank_1[..] else {
-        return Err(Invalid::ProofSystem {
-            what: "synthesis of the circuit",
-            reason: "the circuit has no rank-1 constraints".to_owned(),
-        }
-        .into());
-    };
-    if left.len() != constraints {
-        return Err(Invalid::ProofSystem {
-            what: "synthesis of the circuit",
-            reason: format!(
-                "{} of {constraints} constraints are rank-1; a proof takes no others",
-                left.len()
-            ),
-        }
-        .into());
-    }
-    let public = system.num_instance_variables();
-    let entries: usize = left.iter().chain(right).map(Vec::len).sum::<usize>() + public;
-    let mut dictionary = Dictionary::<F>::new(&workspace.budget, Form::AsInMemory)?;
-    let mut writer = Writer::scratch(workspace, "coefficients", entries as u64, Placement::Disk)?;
-    let mut row_terms = Vec::new();
-    let mut bytes = [0; 32];
-    let mut coefficient = |(row, matrix): (usize, u32), value: &F, signal: usize| -> Result<Coefficient> {
-        value.encode(&mut bytes);
-        Ok(Coefficient {
-            row: row as u32,
-            signal: signal as u32,
-            value: dictionary.enter(&bytes)?,
-            matrix,
-        })
-    };
-    for (row, sides) in left.iter().zip(right).enumerate() {
-        for (matrix, terms) in [(0, sides.0), (1, sides.1)] {
-            for (value, signal) in terms {
-                row_terms.push(coefficient((row, matrix), value, *signal)?);
-            }
-        }
-        if row_terms.len() >= CHUNK {
-            writer.push(&row_terms)?;
-            row_terms.clear();
-        }
-    }
-    for signal in 0..public {
-        row_terms.push(coefficient((constraints + signal, 0), &F::ONE, signal)?);
-    }
-    writer.push(&row_terms)?;
-    let coefficients = writer.finish()?;
-    let len = dictionary.values.len() as u64;
-    let mut values = Writer::scratch(workspace, "values of coefficients", len, Placement::Disk)?;
-    values.push(&dictionary.values)?;
-    Ok(Constraints::new(values.finish()?, coefficients))
 }
 
 /// So many points at infinity, those of a key, and so many at infinity again.

@@ -1,7 +1,4 @@
 //! Proving keys.
-//!
-//! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each,
-//! and the values stand once ([`Dictionary`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +10,6 @@ use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, Point
 
 use super::source::{Source, curve_of};
 use super::subgroup;
-use crate::dictionary::{Dictionary, Form, UNKNOWN};
 use crate::over_curve;
 use crate::{
     Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, Shape,
@@ -21,7 +17,7 @@ use crate::{
 };
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::{Array, Progress};
-use spillproof_engine::column::{Column, ContainerWriter, Placement, Scratch, Workspace, Writer};
+use spillproof_engine::column::{Column, ContainerWriter, Scratch, Workspace, Writer};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
@@ -53,16 +49,15 @@ pub(crate) fn read_zkey_over<E: PairingCurve>(
 ) -> Result<ProvingKey<E>> {
     // Keys are public.
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
-    workspace.run(|| {
-        let zkey = Zkey::<E>::open(&workspace, path)?;
-        zkey.warn_without_contribution();
-        let constraints = zkey.constraints(progress)?;
-        let shape = zkey.shape(&constraints);
-        zkey.read(&shape, &mut InPlace, constraints, progress)
-    })
+    let zkey = workspace.run(|| Zkey::<E>::open(&workspace, path))?;
+    zkey.warn_without_contribution();
+    let constraints = zkey.constraints_of_proof(progress)?;
+    let shape = zkey.shape(constraints.values().len());
+    workspace.run(|| zkey.read(&shape, &mut InPlace, constraints, progress))
 }
 
-/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked, and its curve.
+/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked, and its curve. Nothing
+/// is copied.
 ///
 /// # Errors
 /// As [`read_zkey`].
@@ -84,7 +79,7 @@ fn shape_over<E: PairingCurve>(
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     workspace.run(|| {
         let zkey = Zkey::<E>::open(&workspace, path)?;
-        Ok(zkey.shape(&zkey.constraints(progress)?))
+        zkey.counted_shape(progress)
     })
 }
 
@@ -109,10 +104,10 @@ fn import_over<E: PairingCurve>(
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<ImportedKey> {
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    let zkey = workspace.run(|| Zkey::<E>::open(&workspace, path))?;
+    let constraints = zkey.constraints_of_copy(progress)?;
     workspace.run(|| {
-        let zkey = Zkey::<E>::open(&workspace, path)?;
-        let constraints = zkey.constraints(progress)?;
-        let shape = zkey.shape(&constraints);
+        let shape = zkey.shape(constraints.values().len());
         let sections = sections(&shape).map_err(|source| zkey.source.refuse(source))?;
         let mut writer = ToContainer(ContainerWriter::create(
             &workspace,
@@ -280,94 +275,15 @@ impl<E: PairingCurve> Zkey<E> {
         }
     }
 
-    fn shape(&self, constraints: &Constraints<E::Scalar>) -> Shape {
+    /// The key's sizes, with so many distinct values of coefficients.
+    pub fn shape(&self, values: u64) -> Shape {
         Shape {
             signals: self.header.signals(),
             public: self.header.public(),
             log_domain: self.header.log_domain(),
-            values: constraints.values().len(),
-            coefficients: constraints.len(),
+            values,
+            coefficients: self.layout.coefficients.count,
         }
-    }
-
-    /// The coefficients, in scratch columns.
-    pub fn constraints(&self, progress: &mut dyn FnMut(Progress)) -> Result<Constraints<E::Scalar>> {
-        let (workspace, range) = (&self.source.workspace, self.layout.coefficients);
-        let array = Array {
-            what: "coefficients",
-            offset: range.offset,
-            count: range.count,
-            element_bytes: zkey::COEFFICIENT_BYTES as u64,
-        };
-        let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
-        let mut writer =
-            Writer::<Coefficient>::scratch(workspace, "coefficients", array.count, Placement::Disk)?;
-        let run_elements = self.source.file.run_elements(&array) as usize;
-        let mut tile = (workspace.budget).vec(run_elements, Coefficient::default(), "coefficients")?;
-        let mut row_before = 0;
-        self.source.file.each_run(&array, progress, |first, bytes| {
-            let tile = &mut tile[..bytes.len() / zkey::COEFFICIENT_BYTES];
-            let found = |error| self.source.refuse(error);
-            self.decode(first, bytes, tile, &dictionary).map_err(found)?;
-            for (index, (out, bytes)) in tile.iter_mut().zip(bytes.chunks_exact(zkey::COEFFICIENT_BYTES)).enumerate() {
-                if out.row < row_before {
-                    return Err(self.source.refuse(FormatError::Field {
-                        what: "the row of a coefficient",
-                        offset: range.coefficient_offset(first + index as u64) + 4,
-                        value: out.row.to_string(),
-                        remedy: "it is below the row before it: keys whose coefficients are not in the order of rows are not read",
-                    }));
-                }
-                row_before = out.row;
-                if out.value == UNKNOWN {
-                    out.value = dictionary.enter(&zkey::Coefficient::decode(bytes).value)?;
-                }
-            }
-            writer.push(tile)
-        })?;
-        let coefficients = writer.finish()?;
-        let mut values = Writer::scratch(
-            workspace,
-            "values of coefficients",
-            dictionary.values.len() as u64,
-            Placement::Disk,
-        )?;
-        values.push(&dictionary.values)?;
-        Ok(Constraints::new(values.finish()?, coefficients))
-    }
-
-    /// Checks a run of coefficients and finds their values, as far as the dictionary has them.
-    fn decode(
-        &self,
-        first: u64,
-        bytes: &[u8],
-        out: &mut [Coefficient],
-        dictionary: &Dictionary<E::Scalar>,
-    ) -> Result<(), FormatError> {
-        let bad = (out.chunks_mut(JOB_ELEMENTS))
-            .zip(bytes.chunks(JOB_ELEMENTS * zkey::COEFFICIENT_BYTES))
-            .enumerate()
-            .parallel()
-            .find_map_first(|(job, (out, bytes))| {
-                let first = first + (job * JOB_ELEMENTS) as u64;
-                let places = out.iter_mut().zip(bytes.chunks_exact(zkey::COEFFICIENT_BYTES));
-                for (index, (out, bytes)) in (first..).zip(places) {
-                    let found = zkey::Coefficient::decode(bytes);
-                    let offset = self.layout.coefficients.coefficient_offset(index);
-                    if let Err(error) = found.check(index, offset, &self.header) {
-                        return Some(error);
-                    }
-                    let value = dictionary.places.get(&found.value).copied().unwrap_or(UNKNOWN);
-                    *out = Coefficient {
-                        row: found.constraint,
-                        signal: found.signal,
-                        value,
-                        matrix: found.matrix,
-                    };
-                }
-                None
-            });
-        bad.map_or(Ok(()), Err)
     }
 
     /// All columns.

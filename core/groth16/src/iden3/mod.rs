@@ -11,11 +11,13 @@
 //!
 //! What is made of files alone is over the curve that the file names: the first of several, or the key.
 
+mod coefficients;
 mod contribute;
 mod history;
 mod key;
 mod new_file;
 mod overrun;
+mod plan;
 mod powers;
 mod prepare;
 mod resumed;
@@ -33,6 +35,8 @@ mod witness;
 pub use contribute::{Contributed, Origin, contribute};
 pub(crate) use key::read_zkey_over;
 pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
+pub(crate) use plan::plan_of_files_over;
+pub use plan::{KeyFile, plan_of_files};
 pub use prepare::{import_ptau, open_ptau, prepare_ptau};
 pub use setup::{NewKey, setup};
 pub use source::curve_of;

@@ -118,11 +118,10 @@ impl Phase1 {
         let ptau = Ptau::open(source)?;
         if ptau.header.power < log_n {
             let range = ptau::Header::range(&ptau.source.sections);
-            return Err(ptau.source.refuse(FormatError::Field {
-                what: "log2 of the rows",
+            return Err(ptau.source.refuse(FormatError::TooFewPowers {
                 offset: range.map_or(0, |range| range.offset),
-                value: format!("{}, and the circuit needs {log_n}", ptau.header.power),
-                remedy: "take a .ptau file of that power or a higher one",
+                power: ptau.header.power,
+                needed: log_n,
             }));
         }
         Ok(Self { ptau, log_n })

@@ -274,9 +274,12 @@ struct Basis<P: Curve> {
     challenge: Challenge<P::ScalarField>,
 }
 
+/// The weights from an index on.
+type Weights<F> = fn(&Challenge<F>, u64, &mut [F]);
+
 impl<P: Curve> Basis<P> {
     /// The sum of the basis with these weights of the challenge.
-    fn sum(&self, weights: fn(&Challenge<P::ScalarField>, u64, &mut [P::ScalarField])) -> Result<Affine<P>> {
+    fn sum(&self, weights: Weights<P::ScalarField>) -> Result<Affine<P>> {
         let weights = ChallengeWeights {
             challenge: &self.challenge,
             count: self.points.len() as usize,

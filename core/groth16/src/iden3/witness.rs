@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ark_ff::Field;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, SectionWalk, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
@@ -12,6 +13,8 @@ use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::{Array, Progress};
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::step;
+use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 
 /// Values that one thread decodes at a time.
@@ -43,12 +46,8 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         let header = wtns::Header::parse(&source.sections, &bytes).map_err(refuse)?;
         check_curve::<E>(path, header.curve)?;
         let range = header.values(&source.sections).map_err(refuse)?;
-        let array = Array {
-            what: "witness",
-            offset: range.offset,
-            count: header.count,
-            element_bytes: SCALAR_BYTES as u64,
-        };
+        let array = array(header.count, range.offset);
+        let _step = step!(workspace, "copy of the witness");
         let run_values = source.file.run_elements(&array);
         let mut values = Values::<E>::new(workspace, path, &array, run_values)?;
         source
@@ -91,13 +90,9 @@ pub(crate) fn read_wtns_bytes_over<E: PairingCurve>(
     let header = wtns::Header::parse(&sections, cut(range.offset, range.bytes)).map_err(refuse)?;
     check_curve::<E>(name, header.curve)?;
     let range = header.values(&sections).map_err(refuse)?;
-    let array = Array {
-        what: "witness",
-        offset: range.offset,
-        count: header.count,
-        element_bytes: SCALAR_BYTES as u64,
-    };
+    let array = array(header.count, range.offset);
     workspace.run(|| {
+        let _step = step!(workspace, "copy of the witness");
         let run_values = header.count.min(RUN_VALUES as u64);
         let mut values = Values::<E>::new(workspace, name, &array, run_values)?;
         let runs = cut(range.offset, range.bytes).chunks(RUN_VALUES * SCALAR_BYTES);
@@ -135,20 +130,50 @@ impl<'a, E: PairingCurve> Values<'a, E> {
     /// The bytes of a run, from the value with the index `first` on.
     fn push(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
         let tile = &mut self.tile[..bytes.len() / SCALAR_BYTES];
+        let refuse = |source| spillproof_engine::Error::Format {
+            file: self.file.to_owned(),
+            source,
+        };
         if let Err(at) = decode(bytes, tile) {
             let index = first + at as u64;
-            return Err(spillproof_engine::Error::Format {
-                file: self.file.to_owned(),
-                source: FormatError::Element {
-                    what: "values",
-                    index,
-                    offset: self.offset + index * SCALAR_BYTES as u64,
-                    value: hex(&bytes[at * SCALAR_BYTES..][..SCALAR_BYTES]),
-                },
-            });
+            return Err(refuse(FormatError::Element {
+                what: "values",
+                index,
+                offset: self.offset + index * SCALAR_BYTES as u64,
+                value: hex(&bytes[at * SCALAR_BYTES..][..SCALAR_BYTES]),
+            }));
+        }
+        if first == 0 && tile.first() != Some(&E::Scalar::ONE) {
+            return Err(refuse(FormatError::Field {
+                what: "the first value",
+                offset: self.offset,
+                value: hex(&bytes[..SCALAR_BYTES]),
+                remedy: "the first value of a witness is one: the file is no witness, or of another program",
+            }));
         }
         self.writer.push(tile)
     }
+}
+
+/// So many values from an offset on.
+fn array(count: u64, offset: u64) -> Array {
+    Array {
+        what: "witness",
+        offset,
+        count,
+        element_bytes: SCALAR_BYTES as u64,
+    }
+}
+
+/// A dry run of [`read_wtns`], for so many signals.
+pub(crate) fn rehearse<F: KernelField>(workspace: &Workspace, signals: u64) -> Result<Column<F>> {
+    let _step = step!(workspace, "copy of the witness");
+    let array = array(signals, 0);
+    let writer = Writer::scratch(workspace, "witness", signals, Placement::Disk)?;
+    let tile = array.run_elements(&workspace.budget);
+    let _tile = workspace.hold(tile * size_of::<F>() as u64, "witness")?;
+    let _runs = array.rehearse(workspace)?;
+    writer.finish()
 }
 
 /// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.

@@ -32,7 +32,7 @@ use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Phase, Plan};
-use spillproof_engine::session::{DIR_VARIABLE, MEMORY_VARIABLE, variable};
+use spillproof_engine::session::{DIR_VARIABLE, MEMORY_VARIABLE, name_unknown_variables, variable};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -94,6 +94,7 @@ pub fn found(session: Option<&Arc<Session>>, drop_in: &str) -> Result<()> {
     if IS_LEFT_TO_PROGRAM.load(Ordering::Relaxed) {
         return Ok(());
     }
+    name_unknown_variables();
     let Some(session) = session else {
         if !SAID.is_completed() && Session::is_left_to_environment() {
             SAID.call_once(|| {

@@ -52,7 +52,7 @@ impl Page {
     fn publish(&self) -> Result<Publish> {
         let storage = Storage::builder()
             .dir(&self.folder)
-            .backend(Backend::Pread)
+            .backend(Backend::Inline)
             .build()?;
         storage.publish(&self.path)
     }

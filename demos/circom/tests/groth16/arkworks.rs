@@ -87,10 +87,13 @@ fn same_as_arkworks<E: PairingCurve>(seed: u64, constraints: usize, public: usiz
     let expected =
         Groth16::<E>::create_proof_with_reduction(assigned(&circuit), &key, r, s).expect("a proof");
     for threads in [1, 2] {
+        let key_in = |memory_bytes: u64| {
+            let (dir, session) = session(memory_bytes, threads);
+            let made = CircuitKey::new(&session, &key, unassigned(&circuit), Reduction::Libsnark);
+            made.map(|key| (key, dir))
+        };
         let proved = |memory_bytes: u64| {
-            let (_dir, session) = session(memory_bytes, threads);
-            let key = CircuitKey::new(&session, &key, unassigned(&circuit), Reduction::Libsnark);
-            let key = key.expect("a key on disk");
+            let (key, _dir) = key_in(memory_bytes).expect("a key on disk");
             let proof = key.prove(assigned(&circuit), [r, s]);
             let smallest = key.plan(64 * MIB, threads, &Rates::default()).expect("a plan");
             (proof, smallest.smallest_budget_bytes)
@@ -98,12 +101,20 @@ fn same_as_arkworks<E: PairingCurve>(seed: u64, constraints: usize, public: usiz
         let (proof, smallest) = proved(64 * MIB);
         let label = format!("{constraints} constraints, {public} public, {threads} threads");
         assert!(proof.expect("a proof") == expected, "{label}");
-        // The many values of larger random circuits take more while they are counted than in a proof.
-        if constraints > 1000 {
-            let (proof, _) = proved(smallest + 4 * MIB);
+        // The many values of larger random circuits take more while they are counted than in a proof; the
+        // number that the refusal names is enough.
+        if let Err(refused) = key_in(smallest) {
+            let Error::BudgetTooSmall { needed_bytes, .. } = refused else {
+                panic!("{label}: {refused}");
+            };
+            let (proof, _) = proved(needed_bytes);
             assert!(
                 proof.expect("a proof") == expected,
-                "{label}, in {smallest} bytes and 4 MiB"
+                "{label}, in {needed_bytes} bytes"
+            );
+            let less = key_in(needed_bytes - 64 * 1024).map(drop);
+            assert!(
+                matches!(less, Err(Error::BudgetTooSmall { needed_bytes: again, .. }) if again == needed_bytes)
             );
             continue;
         }

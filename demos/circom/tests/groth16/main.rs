@@ -17,5 +17,6 @@ mod proofs;
 mod published;
 mod rapidsnark;
 mod setup;
+mod smallest;
 
 use spillproof_testing::{circom_files, columns as common, openings, r1cs};

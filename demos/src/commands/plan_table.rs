@@ -1,0 +1,247 @@
+//! Plans as text: a table of steps, or of budgets, and what else is decided by a plan: the room on the disk,
+//! and the part of a drive's life that the writes take.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use spillproof_engine::Session;
+use spillproof_engine::budget::{ByteSize, format_bytes};
+use spillproof_engine::plan::{Plan, Rates, Step};
+
+use crate::report::table::{bytes, bytes_up, duration, grid};
+use crate::run::Result;
+
+const STEP_HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "time"];
+const RUNG_HEADINGS: [&str; 6] = ["budget", "peak lease", "read", "written", "on disk", "time"];
+
+/// What a usual drive of 1 TB is rated to take of writes over its life: 600 times its size.
+const RATED_BYTES: u64 = 600_000_000_000_000;
+
+/// Where a plan is carried out.
+pub struct Place {
+    dir: PathBuf,
+    free_bytes: Option<u64>,
+    /// Whether seconds follow from rates of this machine.
+    is_measured: bool,
+}
+
+/// A plan within one budget.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rung {
+    budget_bytes: u64,
+    peak_bytes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    disk_bytes: u64,
+    seconds: f64,
+}
+
+impl Place {
+    /// That of a session.
+    pub fn of(session: &Session, is_measured: bool) -> Self {
+        Self {
+            dir: session.dir().to_owned(),
+            free_bytes: session.storage().free_bytes(),
+            is_measured,
+        }
+    }
+
+    /// The steps of a plan.
+    pub fn steps(&self, plan: &Plan) -> String {
+        let mut rows: Vec<[String; 6]> = Vec::new();
+        let mut phase = None;
+        for step in &plan.steps {
+            if phase != Some(step.phase) {
+                phase = Some(step.phase);
+                rows.push(cells(step.phase.name(), &plan.of(phase)));
+            }
+            rows.push(cells(&format!("  {}", step.name), step));
+        }
+        let rule = rows.len();
+        let total = plan.of(None);
+        rows.push(cells("total", &total));
+        let mut lines = vec![format!(
+            "budget: {}; the smallest that works: {}",
+            bytes(plan.budget_bytes),
+            format_bytes(plan.smallest_budget_bytes)
+        )];
+        lines.push(self.disk(plan.disk_bytes));
+        lines.extend(wear(total.bytes_written));
+        lines.push(self.rates().to_owned());
+        format!("{}{}", grid(&STEP_HEADINGS, &rows, rule), lines.join("\n"))
+    }
+
+    /// The budgets of a ladder.
+    pub fn ladder(&self, rungs: &[Rung]) -> String {
+        let row = |rung: &Rung| {
+            [
+                format_bytes(rung.budget_bytes),
+                bytes(rung.peak_bytes),
+                bytes(rung.bytes_read),
+                bytes(rung.bytes_written),
+                bytes_up(rung.disk_bytes),
+                duration(rung.seconds),
+            ]
+        };
+        let rows: Vec<_> = rungs.iter().map(row).collect();
+        let most = rungs.iter().map(|rung| rung.disk_bytes).max().unwrap_or(0);
+        let written = rungs.iter().map(|rung| rung.bytes_written).max().unwrap_or(0);
+        let mut lines =
+            vec!["the first budget is the smallest that works; name one with --memory".to_owned()];
+        lines.push(self.disk(most));
+        lines.extend(wear(written));
+        lines.push(self.rates().to_owned());
+        format!("{}{}", grid(&RUNG_HEADINGS, &rows, rows.len()), lines.join("\n"))
+    }
+
+    /// The room that files take, beside the room that is there.
+    fn disk(&self, disk_bytes: u64) -> String {
+        let taken = format!(
+            "on disk at most: {}, parameters and keys included",
+            bytes_up(disk_bytes)
+        );
+        match self.free_bytes {
+            None => taken,
+            Some(free) if free < disk_bytes => format!(
+                "{taken}; {} has {} free, which is too little if these are not there yet: free some, or name another folder (--dir)",
+                self.dir.display(),
+                bytes(free)
+            ),
+            Some(free) => format!("{taken}; {} has {} free", self.dir.display(), bytes(free)),
+        }
+    }
+
+    fn rates(&self) -> &'static str {
+        match self.is_measured {
+            true => "times are estimated from rates measured now, without the circuit's own synthesis",
+            false => "times are estimated from rates of a usual machine, without the circuit's own synthesis",
+        }
+    }
+}
+
+/// The part of a drive's life that so many bytes are.
+fn wear(bytes_written: u64) -> Option<String> {
+    let runs = RATED_BYTES.checked_div(bytes_written)?;
+    Some(format!(
+        "written: {}; a drive of 1 TB that is rated for 600 TB of writes takes {} such runs",
+        bytes(bytes_written),
+        count(runs)
+    ))
+}
+
+/// A large number in words: two digits and more.
+fn count(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..10_000_000 => format!("{} thousand", number / 1_000),
+        10_000_000..10_000_000_000 => format!("{} million", number / 1_000_000),
+        _ => format!("{} billion", number / 1_000_000_000),
+    }
+}
+
+fn cells(name: &str, step: &Step) -> [String; 6] {
+    [
+        name.to_owned(),
+        bytes(step.peak_bytes),
+        step.passes.to_string(),
+        bytes(step.bytes_read),
+        bytes(step.bytes_written),
+        duration(step.seconds),
+    ]
+}
+
+/// What `plan` gives within the smallest budget that works, within powers of two above it, and within
+/// `asked_bytes`, up to the memory that is there. A budget in which nothing is written is the last one.
+///
+/// # Errors
+/// Those of `plan`.
+pub fn climb(asked: &Plan, rates: &Rates, plan: impl Fn(u64) -> Result<Plan>) -> Result<Vec<Rung>> {
+    let there_bytes = ByteSize::Auto.resolve().unwrap_or(0);
+    let mut rungs = Vec::new();
+    for budget_bytes in budgets(
+        asked.smallest_budget_bytes,
+        asked.budget_bytes,
+        there_bytes.max(asked.budget_bytes),
+    ) {
+        let plan = plan(budget_bytes)?.at(rates);
+        let total = plan.of(None);
+        rungs.push(Rung {
+            budget_bytes,
+            peak_bytes: total.peak_bytes,
+            bytes_read: total.bytes_read,
+            bytes_written: total.bytes_written,
+            disk_bytes: plan.disk_bytes,
+            seconds: total.seconds,
+        });
+        if total.bytes_written == 0 && budget_bytes >= asked.budget_bytes.min(there_bytes) {
+            break;
+        }
+    }
+    Ok(rungs)
+}
+
+/// The budgets of a ladder, ascending.
+fn budgets(smallest: u64, asked: u64, most: u64) -> Vec<u64> {
+    let powers = (0..u64::BITS).map(|log| 1u64 << log);
+    let mut budgets: Vec<u64> = powers.filter(|power| (smallest..=most).contains(power)).collect();
+    // A budget that the machine chose is no number to type.
+    budgets.extend(
+        [smallest]
+            .into_iter()
+            .chain(Some(asked).filter(|asked| asked.is_multiple_of(1 << 10))),
+    );
+    budgets.retain(|budget| (smallest..=most.max(smallest)).contains(budget));
+    budgets.sort_unstable();
+    budgets.dedup();
+    budgets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn budgets_are_numbers_to_type() {
+        let smallest = 3456 << 10;
+        assert_eq!(
+            budgets(smallest, 24 * MIB, 64 * MIB),
+            [smallest, 4 * MIB, 8 * MIB, 16 * MIB, 24 * MIB, 32 * MIB, 64 * MIB]
+        );
+        assert_eq!(
+            budgets(smallest, 12_345_678, 8 * MIB),
+            [smallest, 4 * MIB, 8 * MIB]
+        );
+        assert_eq!(budgets(4 * MIB, 4 * MIB, 4 * MIB), [4 * MIB]);
+        assert_eq!(budgets(4 * MIB, MIB, MIB), [4 * MIB]);
+    }
+
+    #[test]
+    fn writes_are_a_part_of_a_drives_life() {
+        assert_eq!(wear(0), None);
+        let line = wear(10 << 30).unwrap();
+        assert!(line.ends_with("takes 55 thousand such runs"), "{line}");
+        assert_eq!(
+            [count(7), count(12_345_678), count(1 << 40)],
+            ["7", "12 million", "1099 billion"]
+        );
+    }
+
+    #[test]
+    fn room_is_compared_with_what_is_free() {
+        let place = |free_bytes| Place {
+            dir: "/scratch".into(),
+            free_bytes,
+            is_measured: true,
+        };
+        let line = place(Some(2 << 30)).disk(3 << 29);
+        assert!(
+            line.contains("at most: 1.5 GiB") && line.ends_with("/scratch has 2.0 GiB free"),
+            "{line}"
+        );
+        let line = place(Some(1 << 30)).disk(3 << 29);
+        assert!(line.contains("too little") && line.contains("--dir"), "{line}");
+        assert!(!place(None).disk(5).contains("free"));
+    }
+}
