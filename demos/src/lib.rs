@@ -33,6 +33,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::builder::Resettable;
 use failure::Failure;
+use rand::RngCore;
+use rand::rngs::OsRng;
 use report::steps;
 use spillproof_engine::budget::CountingAlloc;
 
@@ -85,6 +87,13 @@ pub fn parsed<A: Parser>() -> A {
 }
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
+    // The first map with random hashes would panic.
+    if let Err(error) = OsRng.try_fill_bytes(&mut [0]) {
+        eprintln!(
+            "error: the system gives no random values: {error}; allow the system call getrandom in the container's seccomp profile"
+        );
+        return ExitCode::FAILURE;
+    }
     log::start();
     if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
         spillproof_engine::storage::forbid_core_dumps();

@@ -179,6 +179,22 @@ impl Run {
     }
 }
 
+/// Starts the threads of rayon's global pool, on which circuits' crates compute without a session: they would
+/// panic where the system gives none.
+///
+/// # Errors
+/// [`spillproof_engine::Error::Threads`].
+pub fn start_global_threads() -> Result<()> {
+    match rayon::ThreadPoolBuilder::new().build_global() {
+        // Without a source, the pool was there.
+        Err(error) if std::error::Error::source(&error).is_some() => {
+            let source = std::io::Error::other(error);
+            Err(spillproof_engine::Error::Threads { source }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The first error of standard output.
 static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 

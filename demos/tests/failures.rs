@@ -288,3 +288,91 @@ fn more_rows_than_the_field_has_roots_for() {
         "{error}"
     );
 }
+
+/// Another user, with a few processes at most: the limit does not hold for root.
+const FEW: &str = "setpriv --reuid=54321 --regid=54321 --clear-groups prlimit --nproc";
+
+#[test]
+fn a_system_without_threads_is_an_error() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let words: Vec<&str> = FEW.split(' ').collect();
+    let tried = Command::new(words[0])
+        .args(&words[1..4])
+        .arg(BINARY)
+        .arg("--version")
+        .output();
+    if !tried.is_ok_and(|output| output.status.success()) {
+        skipped("no other user can be taken here (needs root, and a binary that others may read)");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions");
+    let proved = Command::new(BINARY)
+        .args(["prove", "--k", "6", "--memory", "16MiB", "--out", "proof"])
+        .current_dir(dir.path())
+        .status();
+    assert!(proved.expect("the binary runs").success());
+    let mut refused = 0;
+    for processes in [2, 3, 4, 6, 8, 12, 16] {
+        for line in [
+            "verify --k 6 proof",
+            "prove --k 6 --no-session --out -",
+            "prove --k 6 --memory 16MiB --out -",
+            "groth16 example key witness --k 5",
+            "msm --log-n 6 --in-memory",
+        ] {
+            let output = Command::new(words[0])
+                .args(&words[1..words.len() - 1])
+                .arg(format!("--nproc={processes}"))
+                .arg(BINARY)
+                .args(line.split(' '))
+                .current_dir(dir.path())
+                .output()
+                .expect("the binary runs");
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            let code = output.status.code();
+            assert!(
+                matches!(code, Some(0 | 1)),
+                "{processes}, {line}: {code:?} {errors}"
+            );
+            refused += u32::from(code == Some(1));
+        }
+    }
+    assert!(refused > 5, "{refused}");
+}
+
+#[test]
+fn a_system_without_random_values_is_an_error() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (source, library) = (dir.path().join("none.c"), dir.path().join("none.so"));
+    let text = "#include <errno.h>\n#include <sys/types.h>\n\
+                ssize_t getrandom(void *out, size_t bytes, unsigned flags) { \
+                (void)out, (void)bytes, (void)flags; errno = EIO; return -1; }\n";
+    std::fs::write(&source, text).expect("a file");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        skipped("there is no C compiler");
+        return;
+    }
+    for line in [
+        "msm --log-n 4",
+        "prove --k 6 --out proof",
+        "groth16 example key witness --k 5",
+    ] {
+        let output = Command::new(BINARY)
+            .args(line.split(' '))
+            .current_dir(dir.path())
+            .env("LD_PRELOAD", &library)
+            .output()
+            .expect("the binary runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
+        assert!(
+            errors.contains("random values") && errors.lines().count() == 1,
+            "{line}: {errors}"
+        );
+    }
+}

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::{Output, write_together};
 use crate::report::progress::Progress;
 use crate::report::steps;
-use crate::run::{Result, Run, hex};
+use crate::run::{Result, Run, hex, start_global_threads};
 
 /// Runs the command.
 ///
@@ -383,6 +383,7 @@ struct Example {
 
 fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
     const BUFFER_BYTES: usize = 1 << 20;
+    start_global_threads()?;
     let mut run = Run::start(global);
     let circuit = Circuit {
         k: args.k,

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
 use crate::peers::Peer;
 use crate::report::progress::Progress;
-use crate::run::{Result, Run, hex};
+use crate::run::{Result, Run, hex, start_global_threads};
 use crate::systems::params::{Bases, insecurity_of_file, open_srs};
 
 /// Rows of points made at a time: they take 2.5 MiB while they are made.
@@ -52,6 +52,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     args.gpu.check()?;
     if args.in_memory || args.check {
         global.no_limit("--in-memory and --check hold everything in memory")?;
+        start_global_threads()?;
     }
     let mut run = Run::start(global);
     let (point, done_by) = if args.in_memory {

@@ -16,7 +16,7 @@ use crate::args::{Global, OfProgram, Parameters, Prove, Proved, Statement, Verif
 use crate::output::{Output, write_together};
 use crate::read_once::read_whole;
 use crate::report::{html, machine, steps, svg};
-use crate::run::{Result, Run};
+use crate::run::{Result, Run, start_global_threads};
 use crate::systems::params::insecurity;
 use crate::systems::{self, of_program};
 use spillproof_circuits::{Kind, System};
@@ -119,6 +119,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
         global.no_limit("--no-session proves without one")?;
+        start_global_threads()?;
         None
     } else {
         let checkpoints =
@@ -266,6 +267,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     if args.vk.is_none() && args.key.is_none() {
         global.no_limit("without --vk the unmodified crate makes the key in memory")?;
     }
+    start_global_threads()?;
     let mut run = Run::start(global);
     let proof = read_whole(&args.proof)?;
     let mut outcome = match &verified {

@@ -275,11 +275,11 @@ struct Basis<P: Curve> {
 }
 
 /// The weights from an index on.
-type Weights<F> = fn(&Challenge<F>, u64, &mut [F]);
+type WeightsFrom<F> = fn(&Challenge<F>, u64, &mut [F]);
 
 impl<P: Curve> Basis<P> {
     /// The sum of the basis with these weights of the challenge.
-    fn sum(&self, weights: Weights<P::ScalarField>) -> Result<Affine<P>> {
+    fn sum(&self, weights: WeightsFrom<P::ScalarField>) -> Result<Affine<P>> {
         let weights = ChallengeWeights {
             challenge: &self.challenge,
             count: self.points.len() as usize,
