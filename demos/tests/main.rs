@@ -1,5 +1,5 @@
 //! The binary and the drop-in as one program: plans held to runs, and runs under a fake device.
-#![allow(clippy::expect_used, clippy::unwrap_used)]
+#![allow(clippy::duplicate_mod, clippy::expect_used, clippy::unwrap_used)]
 
 mod checkpoints;
 mod conventions;

@@ -202,7 +202,7 @@ impl Bencher<'_> {
 
     /// From the smallest budget that works, doubled up to `most_bytes`; then all available memory.
     fn budgets(&self, shape: &Shape, most_bytes: u64) -> Result<Vec<Option<u64>>> {
-        let plan = systems::plan(&self.session, shape)?;
+        let plan = systems::plan(&self.session, shape, self.session.budget().limit_bytes())?;
         let doubled = std::iter::successors(Some(plan.smallest_budget_bytes), |bytes| bytes.checked_mul(2));
         let below = doubled.take_while(|bytes| *bytes < most_bytes).map(Some);
         Ok(below.chain([None]).collect())

@@ -22,7 +22,7 @@ use super::history::{FirstPointsOf, History};
 use super::powers::Ptau;
 use super::source::{Source, curve_of};
 use super::verify::{Contributor, is_same_ratio};
-use super::weights::{ChallengeWeights, Weights};
+use super::weights::{ChallengeWeights, Weights, WeightsFrom};
 use crate::{Domain, PairingCurve, check_curve, over_curve};
 use spillproof_commit::Challenge;
 use spillproof_engine::Result;
@@ -273,9 +273,6 @@ struct Basis<P: Curve> {
     points: Column<Point<P>>,
     challenge: Challenge<P::ScalarField>,
 }
-
-/// The weights from an index on.
-type WeightsFrom<F> = fn(&Challenge<F>, u64, &mut [F]);
 
 impl<P: Curve> Basis<P> {
     /// The sum of the basis with these weights of the challenge.

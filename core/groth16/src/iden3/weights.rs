@@ -67,12 +67,14 @@ impl<F: PrimeField, const BYTES: usize> ForeignScalars<F> for Weights<BYTES> {
     }
 }
 
+/// A function of [`Challenge`]: the weights from an index on.
+pub(super) type WeightsFrom<F> = fn(&Challenge<F>, u64, &mut [F]);
+
 /// Weights that follow from a challenge.
 pub(super) struct ChallengeWeights<'a, F> {
     pub challenge: &'a Challenge<F>,
     pub count: usize,
-    /// A function of [`Challenge`]: the weights from an index on.
-    pub weights: fn(&Challenge<F>, u64, &mut [F]),
+    pub weights: WeightsFrom<F>,
 }
 
 impl<F: KernelField> ForeignScalars<F> for ChallengeWeights<'_, F> {
