@@ -91,8 +91,8 @@ impl Output {
     }
 }
 
-/// Writes results that belong together: all are whole, under names beside their own, before the first gets its
-/// name. A stream gets its bytes then.
+/// Writes results that belong together: all are whole, under names beside their own, before the first gets
+/// its name. A stream gets its bytes then.
 ///
 /// # Errors
 /// [`Failure::File`] while none has its name: files that had the names keep them.

@@ -288,8 +288,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header for a new container, which is not marked as insecure; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096
-    /// to 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what [`frame_bytes_for`] makes of it.
+    /// A header for a new container, which is not marked as insecure; `root` and `parent` are zero.
+    /// `frame_bytes` is a power of two from 4096 to 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what
+    /// [`frame_bytes_for`] makes of it.
     ///
     /// # Errors
     /// [`FormatError::Field`] when the frame length is not allowed or elements do not fill frames, there are

@@ -5,9 +5,9 @@
 //! polynomial sum of r^i·X^i has the value (r^n - 1) / (r·w^j - 1) at w^j, so `sum over j < n of (r^n - 1) /
 //! (r·w^j - 1) · g_lagrange_j = sum over i < n of r^i·g_i`. A wrong point makes the difference a non-zero
 //! polynomial of degree below n in r, so it goes unnoticed with probability below n over the field's size.
-//! The n-th of the g_i alone is `sum over j < n of w^-j · g_lagrange_j`, and r^(n-1) times that is its part of
-//! both sums: columns whose last points differ, or lack one, are compared without it.
-//! Each point is checked on the way (range, curve).
+//! The n-th of the g_i alone is `sum over j < n of w^-j · g_lagrange_j`, and r^(n-1) times that is its part
+//! of both sums: columns whose last points differ, or lack one, are compared without it. Each point is
+//! checked on the way (range, curve).
 //!
 //! Memory: two read buffers, a tile of points and one of scalars, and the MSM's buckets; all leased, nothing
 //! grows with k but the loop.

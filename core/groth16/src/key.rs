@@ -89,8 +89,8 @@ impl<E: PairingCurve> VerifyingKey<E> {
         E::in_memory(workspace, alpha_g1, others, ic)
     }
 
-    /// Whether gamma and delta are equal, as in a key that no one has contributed to: whoever knows the key can
-    /// forge proofs for any public signals.
+    /// Whether gamma and delta are equal, as in a key that no one has contributed to: whoever knows the key
+    /// can forge proofs for any public signals.
     pub fn is_without_contribution(&self) -> bool {
         self.gamma_g2 == self.delta_g2
     }

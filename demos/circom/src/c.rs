@@ -3,8 +3,8 @@
 //! `include/spillproof_groth16.h` declares them for C.
 //!
 //! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one
-//! of nearly all memory. A witness is read where it lies, into scratch that is sealed as that of every session.
-//! A key in a buffer, which is public, is copied to an unnamed file of the session's folder.
+//! of nearly all memory. A witness is read where it lies, into scratch that is sealed as that of every
+//! session. A key in a buffer, which is public, is copied to an unnamed file of the session's folder.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_ulonglong, c_void};
@@ -230,8 +230,8 @@ impl Buffer {
     /// Writes `text`, a zero, and the size of the text. A text that does not fit is cut.
     fn put(&self, text: &[u8]) {
         let text = &text[..text.len().min((self.room() as usize).saturating_sub(1))];
-        // SAFETY: the caller of the C function gives a pointer to as many bytes as the size says; the text and
-        // the zero are no more.
+        // SAFETY: the caller of the C function gives a pointer to as many bytes as the size says; the text
+        // and the zero are no more.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), self.bytes.cast(), text.len());
             *self.bytes.add(text.len()) = 0;
@@ -476,8 +476,8 @@ pub unsafe extern "C" fn groth16_prover_zkey_file(
     })
 }
 
-/// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none, and for a key
-/// without a contribution, with which anyone can forge proofs.
+/// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none, and for a
+/// key without a contribution, with which anyone can forge proofs.
 ///
 /// # Safety
 /// `proof`, `inputs` and `verification_key` are null or texts with a zero at their end; `error_msg` is null

@@ -1,14 +1,14 @@
 //! The JSON files of snarkjs and rapidsnark: proofs, public signals, verification keys.
 //!
-//! Written are: numbers as decimal texts, points as three projective coordinates, the last of which is one, or
-//! zero at infinity. Read is in all files what snarkjs takes and what has one meaning:
+//! Written are: numbers as decimal texts, points as three projective coordinates, the last of which is one,
+//! or zero at infinity. Read is in all files what snarkjs takes and what has one meaning:
 //!
 //! - A number is a text, in decimal or (after `0x`) in hexadecimal digits, or an integer of JSON. It is below
 //!   the modulus.
 //! - A point has three coordinates, the last of which is one or zero, or two.
 //! - `protocol` is groth16, or missing. `curve` is a name of the curve in any spelling of snarkjs, or missing
-//!   (rapidsnark writes none): a proof is then over its key's curve, and a key over that on which its alpha is.
-//!   `nPublic` is the number of signals, or missing.
+//!   (rapidsnark writes none): a proof is then over its key's curve, and a key over that on which its alpha
+//!   is. `nPublic` is the number of signals, or missing.
 //! - Zero bytes at the end, which rapidsnark leaves there, are ignored; so are fields of other names.
 
 use std::io::Read;

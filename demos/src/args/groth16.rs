@@ -18,8 +18,8 @@ pub enum Groth16 {
         /// The new file of public signals, in JSON as snarkjs has it.
         public: PathBuf,
     },
-    /// Verify a proof; exit status 0 if it verifies. A key whose gamma and delta are equal, as before the first
-    /// contribution, is refused: anyone can forge proofs with it.
+    /// Verify a proof; exit status 0 if it verifies. A key whose gamma and delta are equal, as before the
+    /// first contribution, is refused: anyone can forge proofs with it.
     Verify {
         /// The verification key, in JSON as snarkjs has it.
         key: PathBuf,

@@ -187,7 +187,8 @@ impl PointsOfH {
     }
 }
 
-/// A key that went through `snarkjs zkey import bellman` has all points of H but the last one of the transform.
+/// A key that went through `snarkjs zkey import bellman` has all points of H but the last one of the
+/// transform.
 #[test]
 fn the_point_of_h_that_no_quotient_has_is_not_compared() {
     let ceremony = Ceremony::<Bn254>::new(8, 20, 16 * MIB);
