@@ -140,7 +140,7 @@ pub(super) fn make_folders(path: &Path, faults: &FaultPlan, made: &mut Vec<PathB
 }
 
 /// The folders that have to be made for `path` to be one, outermost first.
-pub fn missing_folders(path: &Path) -> Vec<PathBuf> {
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let ancestors = path.ancestors();
     let missing = ancestors.take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
     let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
