@@ -15,7 +15,6 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::limit;
 use crate::report::{Recorder, Report, is_tmpfs, progress, steps, table};
-use crate::signals;
 
 /// `Result` with [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -76,7 +75,6 @@ impl Run {
         if !self.global.quiet {
             warn_of_tmpfs(&dir);
         }
-        signals::expect_folder(&dir);
         let mut builder = Session::builder()
             .memory(self.budget(memory))
             .dir(dir)
