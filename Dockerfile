@@ -3,8 +3,8 @@
 #   docker build -t spillproof .
 #   docker run --rm -v /nvme/scratch:/scratch spillproof prove --k 16 --memory 64MiB --out /scratch/chain.proof
 #
-# Docker's own seccomp profile forbids io_uring, and userfaultfd: then files are read with pread, and advice cells are in mapped files, which are not
-# sealed (SECURITY.md). A profile that allows both has what the program takes outside of a container.
+# Docker's own seccomp profile forbids io_uring, and userfaultfd: then files are read with pread, and cells of advice are asked for by signals, both of which
+# take more time. A profile that allows both has what the program takes outside of a container.
 FROM rust:1.91.1-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential && rm -rf /var/lib/apt/lists/*
 WORKDIR /source

@@ -5,7 +5,7 @@
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that
 //!   a command writes.
-//! - [`signals`]: what the program does before a signal ends it.
+//! - [`signals`]: what signals do to the program.
 //! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]:
 //!   errors as a user sees them, and exit codes.
 

@@ -1,4 +1,4 @@
-//! Signals from outside. SIGINT and SIGTERM end the program as they would anyway: scratch files have no names,
+//! Signals from outside. SIGINT and SIGTERM end the program as they end others: scratch files have no names,
 //! and go with the process. SIGXFSZ (a file at the limit of its size) does nothing: the write that met the
 //! limit fails, and that error is told.
 

@@ -24,7 +24,7 @@ use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
 use crate::checkpoint::Checkpoints;
-use crate::column::{Scratch, Workspace};
+use crate::column::{InTask, Scratch, Workspace};
 use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
 
@@ -46,6 +46,9 @@ pub const SCRATCH_VARIABLE: &str = "SPILLPROOF_SCRATCH";
 /// [`SessionBuilder::strict_secrets`].
 pub const STRICT_SECRETS_VARIABLE: &str = "SPILLPROOF_STRICT_SECRETS";
 
+/// The variable with which rayon's pools are given a number of threads.
+const RAYON_VARIABLE: &str = "RAYON_NUM_THREADS";
+
 /// The variable that says which devices take part: `auto`, `off` (the default), `all`, or their numbers.
 pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
 /// The variable that holds the budget of each device's memory: `2GiB`, `auto`.
@@ -55,6 +58,10 @@ pub const VRAM_VARIABLE: &str = "SPILLPROOF_VRAM";
 pub const PINNED_VARIABLE: &str = "SPILLPROOF_PINNED";
 /// The variable that says which jobs go to the device: `measured`, `always`.
 pub const OFFLOAD_VARIABLE: &str = "SPILLPROOF_OFFLOAD";
+
+/// The most compute threads of a session: more than any machine has cores today. Thousands on a few cores
+/// would spend their time in waiting for each other.
+pub const THREADS_MAX: usize = 1024;
 
 /// Opens the accelerator that the environment asks for; `None` if it asks for none, or there is none.
 pub type OpenAccelerator = fn() -> Result<Option<Arc<dyn Accelerator>>>;
@@ -176,9 +183,16 @@ impl Session {
 
     /// Runs `work` on the session's threads, after other tasks that compute there. What computes with columns
     /// goes there by itself; this is for the caller's own arithmetic, or several stages of which none may
-    /// come between. After a fork `work` runs where it is, and what it asks of the session is refused.
+    /// come between. A proof needs no `run` around it. Inside of one it is made at once, or refused where it
+    /// would have to wait ([`Error::NestedTask`]). `work` must not wait for a thread of its own that calls
+    /// this session: that thread would wait for `work`. After a fork `work` runs where it is, and what it
+    /// asks of the session is refused.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.workspace.in_turn(work)
+        let pinned = PINNED.with_borrow(|pinned| pinned.last().cloned());
+        self.workspace.in_turn(move || {
+            let _pinned = pinned.as_ref().map(Self::pin);
+            work()
+        })
     }
 
     /// Admits a task (a proof, the making of keys) that takes all of its memory from this session, and makes
@@ -187,7 +201,8 @@ impl Session {
     /// there are others.
     ///
     /// # Errors
-    /// [`Error::NestedTask`] if it would wait for a task that its own thread is inside of; [`Error::Forked`].
+    /// [`Error::NestedTask`] if it would have to wait for a task that its own thread is inside of, or inside
+    /// of [`Self::run`]; [`Error::Forked`].
     pub fn admit(
         self: &Arc<Self>,
         accelerator: Participation,
@@ -202,6 +217,7 @@ impl Session {
         Ok(Task {
             _task_accelerator: task_accelerator.enter(),
             _entered: account.enter(),
+            _in_task: self.workspace.enter_task(),
             _pinned: self.pin(),
             task_accelerator,
             account,
@@ -302,8 +318,9 @@ impl SessionBuilder {
     }
 
     /// How scratch files are written; sealed by default. Files with a name (parameters, keys) never are.
-    /// Where the kernel does not allow what sealed advice takes, advice is in mapped files, with a warning;
-    /// if sealed files are asked for here, [`Self::build`] refuses that.
+    /// Where the kernel allows neither `userfaultfd` nor `memfd_create`, advice that does not fit into memory
+    /// is in mapped files, not encrypted, with a warning; if sealed files are asked for here,
+    /// [`Self::build`] refuses that.
     pub fn scratch(mut self, scratch: Scratch) -> Self {
         self.scratch = Some(scratch);
         self
@@ -324,7 +341,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Number of compute threads; 0 (the default) is one for each core.
+    /// Number of compute threads, [`THREADS_MAX`] at most; 0 (the default) is as many as the variable
+    /// `RAYON_NUM_THREADS` says, but no more than that, else one for each core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -357,7 +375,8 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// [`Invalid::NoFolder`] if the directory does not exist, [`Error::File`] if it cannot be used,
-    /// [`Error::Threads`] if no threads can be started,
+    /// [`Error::Threads`] if no threads can be started, [`Invalid::Setting`] for a budget of no bytes and for
+    /// too many threads,
     /// [`Error::Unavailable`] for sealed scratch files, or strict secrets, that were asked for and are not
     /// possible here, and where the system gives no random values.
     pub fn build(self) -> Result<Session> {
@@ -367,42 +386,49 @@ impl SessionBuilder {
                 reason: error.to_string(),
             }
         };
+        let threads = threads_of(self.threads)?;
         check_entropy()?;
         let memory = self.memory.map_err(no_size("memory budget"))?;
         let limit = self.limit.transpose().map_err(no_size("limit on the process"))?;
-        let limit = limit
-            .map(|limit| Limit::new(limit, threads_of(self.threads)))
-            .transpose()?;
+        let limit = limit.map(|limit| Limit::new(limit, threads)).transpose()?;
         return_freed_blocks();
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
             .direct(self.direct)
-            .threads(self.threads);
+            .threads(threads);
         if let Some(faults) = self.faults {
             storage = storage.faults(faults);
         }
         let storage = storage.build()?;
-        let budget = Budget::new(match (memory, &limit) {
+        let memory_bytes = match (memory, &limit) {
             (ByteSize::Auto, Some(limit)) => limit.budget_bytes,
             (memory, Some(limit)) => memory.resolve()?.min(limit.budget_bytes),
             (memory, None) => memory.resolve()?,
-        });
+        };
+        if memory_bytes == 0 {
+            return Err(Invalid::Setting {
+                name: "memory budget",
+                reason: "0 bytes hold nothing: name a size such as `64MiB`, or `auto`".into(),
+            }
+            .into());
+        }
+        let budget = Budget::new(memory_bytes);
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
         let accelerator = self.accelerator.map(CountedAccelerator::new);
         check_secrets(self.scratch.unwrap_or_default(), self.strict_secrets)?;
         let is_sealing_asked_for = self.strict_secrets || self.scratch == Some(Scratch::Sealed);
-        if is_sealing_asked_for && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
+        if is_sealing_asked_for && storage.region("a test", PAGE_BYTES as u64, false)?.is_none() {
             return Err(Error::Unavailable {
-                what: "sealed scratch for advice cells (userfaultfd)",
+                what: "sealed scratch for advice cells (userfaultfd, or memfd_create)",
                 source: std::io::ErrorKind::Unsupported.into(),
-                remedy: "allow the system call userfaultfd in the container's seccomp profile, or ask for plain scratch",
+                remedy: "allow one of these system calls in the container's seccomp profile, or ask for plain scratch",
             });
         }
         let workspace = Workspace::new(storage, budget).with_scratch(self.scratch.unwrap_or_default())?;
-        let mut workspace = workspace.with_pool(self.threads)?;
+        let mut workspace = workspace.with_pool(threads)?;
         workspace.accelerator = accelerator
             .clone()
             .map(|accelerator| accelerator as Arc<dyn Accelerator>);
@@ -429,12 +455,27 @@ fn check_entropy() -> Result<()> {
         })
 }
 
-/// Compute threads; 0 is one for each core.
-fn threads_of(threads: usize) -> usize {
-    match threads {
-        0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-        threads => threads,
+/// Compute threads; 0 is what the environment says, else one for each core.
+pub(crate) fn threads_of(threads: usize) -> Result<usize> {
+    if threads > THREADS_MAX {
+        return Err(Invalid::Setting {
+            name: "number of compute threads",
+            reason: format!("{threads}: a session has {THREADS_MAX} at most; 0 is one for each core"),
+        }
+        .into());
     }
+    if threads > 0 {
+        return Ok(threads);
+    }
+    let of_environment = variable(RAYON_VARIABLE).and_then(|text| text.to_str()?.parse::<usize>().ok());
+    let wanted = match of_environment {
+        None | Some(0) => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        Some(wanted) => wanted,
+    };
+    if wanted > THREADS_MAX {
+        tracing::warn!("{RAYON_VARIABLE}: of {wanted} compute threads, this session starts {THREADS_MAX}");
+    }
+    Ok(wanted.min(THREADS_MAX))
 }
 
 /// Looks for ways in which values of a witness get to a disk besides scratch files: refuses them, or says
@@ -482,6 +523,7 @@ pub enum Participation {
 pub struct Task {
     _task_accelerator: TaskAcceleratorGuard,
     _entered: Entered,
+    _in_task: InTask,
     _pinned: Pinned,
     task_accelerator: TaskAccelerator,
     account: Account,

@@ -11,6 +11,7 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
+use spillproof_engine::checkpoint::{CheckpointKey, Checkpoints, Terms};
 use spillproof_engine::column::{Placement, Writer};
 use spillproof_engine::session::Participation;
 use spillproof_engine::storage::Backend;
@@ -42,6 +43,59 @@ fn child(session: &Arc<Session>, column: &spillproof_engine::column::Column<Fr>)
         .map_or(0, |at| at as i32 + 1)
 }
 
+/// Whether the child ends with 0, in time.
+fn ends_well(pid: libc::pid_t, what: &str) {
+    let since = Instant::now();
+    let mut status = 0;
+    // SAFETY: a child of the caller's, and a place for its status.
+    while unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == 0 {
+        if since.elapsed() > Duration::from_secs(20) {
+            // SAFETY: the child of above, which was not waited for.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            panic!("{what}: a call in the child hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(libc::WIFEXITED(status), "{what}: {status:#x}");
+    assert_eq!(libc::WEXITSTATUS(status), 0, "{what}: this call was not refused");
+}
+
+/// A key that was read before the fork is zeros in the child, or a copy: the child keeps no checkpoint under
+/// it, in a session of its own.
+#[test]
+fn a_checkpoint_key_of_before_a_fork_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let checkpoints = Checkpoints::new(&kept, CheckpointKey::from_hex(&"5a".repeat(32)).unwrap());
+    let terms = Terms {
+        statement: [3; 32],
+        draws_are_the_callers: false,
+    };
+    // SAFETY: the child calls nothing but the functions under test, and leaves by `_exit`.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let builder = Session::builder().memory(ByteSize::Bytes(4 << 20));
+        let code = match builder.dir(dir.path()).threads(1).build() {
+            Ok(session) => i32::from(!is_refused(checkpoints.begin(
+                session.workspace(),
+                &terms,
+                |_| (),
+            ))),
+            Err(_) => 2,
+        };
+        // SAFETY: ends the child, without what the test harness does at its end.
+        unsafe { libc::_exit(code) };
+    }
+    ends_well(pid, "checkpoints");
+    let logs = std::fs::read_dir(&kept).into_iter().flatten().flatten();
+    let has_log = |folder: std::fs::DirEntry| folder.path().join("log").exists();
+    assert!(
+        !logs.map(has_log).any(|has_log| has_log),
+        "sealed with another key"
+    );
+}
+
 #[test]
 fn after_a_fork_calls_are_refused() {
     for backend in [Backend::Auto, Backend::Pread] {
@@ -64,23 +118,7 @@ fn after_a_fork_calls_are_refused() {
             // SAFETY: ends the child, without what the test harness does at its end.
             unsafe { libc::_exit(code) };
         }
-        let since = Instant::now();
-        let mut status = 0;
-        // SAFETY: the child of above, and a place for its status.
-        while unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == 0 {
-            if since.elapsed() > Duration::from_secs(20) {
-                // SAFETY: the child of above, which was not waited for.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-                panic!("{backend:?}: a call in the child hangs");
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert!(libc::WIFEXITED(status), "{backend:?}: {status:#x}");
-        assert_eq!(
-            libc::WEXITSTATUS(status),
-            0,
-            "{backend:?}: this call was not refused"
-        );
+        ends_well(pid, &format!("{backend:?}"));
         // The parent goes on.
         assert_eq!(stream::evaluate(&column, Fr::from(1u64)).unwrap(), value);
     }

@@ -14,10 +14,11 @@ use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_engine::accelerator::{self, Accelerator, Answer};
 use spillproof_engine::budget::{Budget, ByteSize};
-use spillproof_engine::column::Scratch;
-use spillproof_engine::session::Participation;
+use spillproof_engine::column::{Placement, Scratch, Writer};
+use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::session::{Participation, THREADS_MAX};
 use spillproof_engine::storage::{Fault, FaultPlan, Region};
-use spillproof_engine::stream::Scalars;
+use spillproof_engine::stream::{self, Scalars};
 use spillproof_testing::watchdog;
 
 /// A session that keeps its witness off the disk is refused where the system could write it there, with the
@@ -39,8 +40,10 @@ fn strict_secrets_are_kept_or_refused_by_name() {
         .lines()
         .skip(1)
         .any(|line| !line.starts_with("/dev/zram"));
-    let has_cores = !(read("/proc/self/limits").lines())
-        .any(|line| line.starts_with("Max core file size") && line.split_whitespace().nth(4) == Some("0"));
+    let has_cores = read("/proc/sys/kernel/core_pattern").starts_with('|')
+        || !(read("/proc/self/limits").lines()).any(|line| {
+            line.starts_with("Max core file size") && line.split_whitespace().nth(4) == Some("0")
+        });
     match build(Scratch::Sealed) {
         made if has_cores => assert!(refused(made).contains("core dumps")),
         made if has_swap => assert!(refused(made).contains("swap is on")),
@@ -66,7 +69,11 @@ fn sealed_scratch_that_is_not_possible_is_refused_by_name() {
     };
     let counting = FaultPlan::none();
     build(counting.clone(), None).expect("a session");
-    let refusing = || FaultPlan::at(counting.operations(), Fault::Unsupported);
+    // Faults of the kernel's, and signals.
+    let refusing = || {
+        let first = counting.operations();
+        FaultPlan::at(first, Fault::Unsupported).and(first + 1, Fault::Unsupported)
+    };
     match build(refusing(), Some(Scratch::Sealed)) {
         Err(error @ Error::Unavailable { .. }) => {
             assert!(error.to_string().contains("userfaultfd"), "{error}")
@@ -322,4 +329,80 @@ fn a_folder_that_takes_no_files_is_refused_when_a_session_is_built() {
             other => panic!("{}: {:?}", dir.display(), other.map(|_| "a session")),
         }
     }
+}
+
+#[test]
+fn settings_that_make_no_session_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = || Session::builder().memory("2MiB").dir(dir.path()).threads(1);
+    let missing = dir.path().join("not mounted");
+    for (settings, words) in [
+        (builder().memory("0"), "memory budget: 0 bytes"),
+        (builder().memory(ByteSize::Bytes(0)), "memory budget: 0 bytes"),
+        (builder().dir(&missing), "not mounted`: it does not exist"),
+        (builder().dir(""), "``: it does not exist"),
+        (
+            builder().threads(THREADS_MAX + 1),
+            "1025: a session has 1024 at most",
+        ),
+        (
+            builder().threads(u32::MAX as usize),
+            "4294967295: a session has 1024",
+        ),
+        (builder().threads(usize::MAX), "a session has 1024"),
+    ] {
+        let refused = settings.build().unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert!(!missing.exists());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    let plan = Plan::new(&|_| Ok(()), 1 << 20, u32::MAX as usize, &Rates::default());
+    assert!(plan.unwrap_err().to_string().contains("1024 at most"));
+}
+
+/// As many threads as a variable of rayon's says, up to the bound. In a process of its own.
+#[test]
+fn a_variable_that_asks_for_thousands_of_threads_gives_the_bound() {
+    const NAME: &str = "a_variable_that_asks_for_thousands_of_threads_gives_the_bound";
+    const VARIABLE: &str = "RAYON_NUM_THREADS";
+    if std::env::var(VARIABLE).is_ok_and(|threads| threads == "5000") {
+        let dir = tempfile::tempdir().unwrap();
+        let session = Session::builder().memory("2MiB").dir(dir.path()).build().unwrap();
+        assert_eq!(session.threads(), THREADS_MAX);
+        assert_eq!(session.run(|| 7), 7);
+        return;
+    }
+    let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = test
+        .args(["--exact", NAME])
+        .env(VARIABLE, "5000")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// What a task reads of a column of another session is on the budget of its own.
+#[test]
+fn a_task_takes_memory_of_its_own_session_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = || {
+        let builder = Session::builder().memory("2MiB").dir(dir.path());
+        Arc::new(builder.threads(1).build().unwrap())
+    };
+    let (other, own) = (session(), session());
+    let mut writer = Writer::scratch(other.workspace(), "column", 1 << 15, Placement::Disk).unwrap();
+    writer.push(&vec![Fr::from(2u64); 1 << 15]).unwrap();
+    let column = writer.finish().unwrap();
+    let left_bytes = other.budget().available_bytes();
+    let held = other.budget().lease(left_bytes, "a proof that waits").unwrap();
+    let evaluate = || stream::evaluate(&column.in_task(), Fr::from(1u64));
+    assert!(evaluate().is_err(), "the session of the column has no room");
+    own.budget().restart_peak();
+    let task = own.admit(Participation::MayTakePart, || Ok(1 << 20)).unwrap();
+    assert_eq!(evaluate().unwrap(), Fr::from(1u64 << 16));
+    assert!(own.budget().peak_bytes() > 0);
+    drop(task);
+    assert!(evaluate().is_err());
+    drop(held);
+    assert_eq!(evaluate().unwrap(), Fr::from(1u64 << 16));
 }

@@ -755,3 +755,35 @@ fn segments_of_a_read_share_no_byte_of_the_buffer() {
         assert!(file.write(buffer(), overlapping).wait().is_ok(), "{}", case.name);
     }
 }
+
+/// A system that says it has transferred more than it was asked for is not believed.
+#[test]
+fn counts_beyond_what_was_asked_for_are_errors() {
+    for case in cases() {
+        let counting = FaultPlan::none();
+        drop(
+            case.storage(counting.clone())
+                .scratch("counted", 4 * PAGE as u64)
+                .unwrap(),
+        );
+        let budget = Budget::unlimited();
+        for writes in [true, false] {
+            let storage = case.storage(FaultPlan::at(counting.operations(), Fault::Overstated));
+            let file = storage.scratch("counted", 4 * PAGE as u64).unwrap();
+            let buffer = budget.buffer(4 * PAGE, "transfer").unwrap();
+            let segments = vec![Segment::new(0, 0, 2 * PAGE)];
+            let pending = match writes {
+                true => file.write(buffer, segments),
+                false => file.read(buffer, segments),
+            };
+            match pending.wait() {
+                Err(Error::Io {
+                    source, offset: 0, ..
+                }) => {
+                    assert_eq!(source.kind(), std::io::ErrorKind::InvalidData, "{}", case.name)
+                }
+                other => panic!("{}: {:?}", case.name, other.map(|_| "a transfer")),
+            }
+        }
+    }
+}

@@ -136,12 +136,12 @@ impl<C: Element + Plain> StoredBasis<C> {
         once(&self.all, || Ok(self.column.map()?)).map(|points| &**points)
     }
 
-    /// As the engine's own points.
+    /// As the engine's own points, for the task that this thread is inside of.
     ///
     /// # Errors
     /// None in practice: the bytes are the same.
     pub fn points(&self) -> Result<Column<Point>> {
-        Ok(self.column.cast()?)
+        Ok(self.column.in_task().cast()?)
     }
 
     /// The first `len`, sharing the file.
@@ -183,7 +183,7 @@ impl<C: Element + Plain> StoredBasis<C> {
     /// # Errors
     /// If a column can't be read, or the budget has no room.
     pub fn sums(&self, scalars: &[Scalars<'_, Scalar>]) -> Result<Vec<Point>> {
-        Ok(sums::<Config>(&self.column.cast()?, scalars)?)
+        Ok(sums::<Config>(&self.points()?, scalars)?)
     }
 }
 

@@ -256,20 +256,25 @@ impl<F: KernelField> Keygen<'_, F> {
     }
 }
 
+/// The columns for the task that this thread is inside of.
+fn in_task<F: KernelField>(columns: &[Column<F>]) -> Vec<Column<F>> {
+    columns.iter().map(Column::in_task).collect()
+}
+
 impl<F: KernelField> KeyColumns<F> for ProvingColumns<F> {
     fn fixed_values(&self) -> Result<Vec<Column<F>>> {
-        Ok(self.fixed_values.clone())
+        Ok(in_task(&self.fixed_values))
     }
 
     fn fixed_polynomials(&self) -> Result<Vec<Column<F>>> {
-        Ok(self.fixed_polynomials.clone())
+        Ok(in_task(&self.fixed_polynomials))
     }
 
     fn sigma_values(&self) -> Result<Vec<Column<F>>> {
-        Ok(self.sigma_values.clone())
+        Ok(in_task(&self.sigma_values))
     }
 
     fn sigma_polynomials(&self) -> Result<Vec<Column<F>>> {
-        Ok(self.sigma_polynomials.clone())
+        Ok(in_task(&self.sigma_polynomials))
     }
 }

@@ -27,7 +27,7 @@ use crate::input::{Values, padded_column};
 use crate::protocol::{Blinded, Randomness};
 use crate::rounds::Rounds;
 
-/// That cells are not checked is said once.
+/// That cells are neither encrypted nor checked is said once.
 static WARNED: Once = Once::new();
 
 /// The instance columns of a circuit.
@@ -308,8 +308,9 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
             if !cells.is_checked() {
                 WARNED.call_once(|| {
                     tracing::warn!(
-                        "advice cells are in mapped files, where a disk that changes bytes is not noticed: this kernel, or the \
-                         container's filter, does not allow userfaultfd"
+                        "advice cells are NOT ENCRYPTED on the disk, and a disk that changes bytes is not noticed: this kernel, or the \
+                         container's filter, allows neither userfaultfd nor memfd_create, and the memory budget has no room for all \
+                         cells; allow one of the system calls, or raise the budget"
                     );
                 });
             }
@@ -372,6 +373,6 @@ impl<F: KernelField> AdviceSource<F> for StoredAdvice<F> {
         let Some(values) = self.columns.get(index) else {
             return Err(io::Error::other(format!("advice column {index} was not stored")).into());
         };
-        Ok(stored_witness_column(workspace, values, tail)?)
+        Ok(stored_witness_column(workspace, &values.in_task(), tail)?)
     }
 }

@@ -92,7 +92,7 @@ const char *spillproof_error_message(void);
 uint64_t spillproof_error_needed_bytes(void);
 
 /* memory_bytes 0: most of the memory that is there. dir null: the folder of SPILLPROOF_DIR, or the system's one for temporary files; best is a
- * folder on NVMe, and a tmpfs is memory. threads 0: one for each core. */
+ * folder on NVMe, and a tmpfs is memory. threads 0: one for each core; 1024 at most. */
 int spillproof_session_open(uint64_t memory_bytes, const char *dir, uint32_t threads, spillproof_session **session);
 void spillproof_session_close(spillproof_session *session);
 

@@ -133,7 +133,15 @@ static void little(const spillproof_session *session, const spillproof_srs *srs)
 
     /* Over both roots and a coset, there and back, in place. */
     for (uint32_t roots = 0; roots < 2; roots++) {
-        spillproof_domain domain = {6, roots, 0, {7}};
+        /* Lengths that no disk has, and no file. */
+    column = 0;
+    for (int log = 47; log < 60; log++) {
+        int kind = spillproof_column_begin(session, 1ull << log, &column);
+        CHECK(!column && (kind == SPILLPROOF_BUDGET || kind == SPILLPROOF_FILE || (kind == SPILLPROOF_INVALID && log >= 58)));
+    }
+    EXPECT(SPILLPROOF_INVALID, spillproof_column_begin(session, UINT64_MAX, &column));
+
+    spillproof_domain domain = {6, roots, 0, {7}};
         EXPECT(SPILLPROOF_OK, spillproof_ntt(session, &domain, coefficients, LITTLE, values));
         print(roots == SPILLPROOF_HALO2 ? "ntt_halo2" : "ntt_arkworks", values, sizeof values);
         spillproof_column *transformed = 0;
@@ -203,6 +211,9 @@ static void refusals(const char *dir, spillproof_session *session, const spillpr
 
     spillproof_session *other = 0;
     EXPECT(SPILLPROOF_FILE, spillproof_session_open(1 << 20, srs_path, 1, &other));
+    EXPECT(SPILLPROOF_FILE, spillproof_session_open(1 << 20, "", 1, &other));
+    EXPECT(SPILLPROOF_INVALID, spillproof_session_open(1 << 20, dir, UINT32_MAX, &other));
+    CHECK(strstr(spillproof_error_message(), "1024 at most"));
     CHECK(!other);
     EXPECT(SPILLPROOF_OK, spillproof_session_open(128 << 10, dir, 1, &other));
     spillproof_srs *srs_of_other = 0;

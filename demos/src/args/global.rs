@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Scratch;
+use spillproof_engine::session::THREADS_MAX;
 use spillproof_engine::storage::Backend;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::size;
 use crate::failure::Failure;
-
-/// More threads than any machine has cores today; a process may not get more.
-const THREADS_MAX: usize = 1024;
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]

@@ -56,12 +56,18 @@ impl RawStream {
         unsafe { result::stream::synchronize(self.raw) }.map_err(failed("synchronise a stream"))
     }
 
-    /// Waits for all queued work. A failed wait is tried once more, since the caller frees memory that the
-    /// work writes to.
-    fn synchronize_or_retry(&self) -> Result<()> {
-        self.synchronize().inspect_err(|_| {
-            let _ = self.synchronize();
-        })
+    /// Waits for all queued work, a copy from or to `memory` among it. A failed wait is tried once more; if
+    /// that fails too, the copy may still be under way, and `memory` is never freed.
+    fn settle(&self, memory: Vec<u8>) -> Result<Vec<u8>> {
+        match self.synchronize() {
+            Ok(()) => Ok(memory),
+            Err(error) => {
+                if self.synchronize().is_err() {
+                    std::mem::forget(memory);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Fills a range of device memory with one byte.
@@ -103,30 +109,34 @@ impl RawStream {
             .map_err(failed("copy device memory"))
     }
 
-    /// Copies from pageable memory. The copy is done when this returns.
+    /// Copies from pageable memory, through a copy of it. The device is done with that when this returns.
     pub(crate) fn write_now(&self, to: &DeviceMemory, offset: u64, from: &[u8]) -> Result<()> {
         let start = to.at(offset, from.len() as u64)?;
         if from.is_empty() {
             return Ok(());
         }
         self.context.bind()?;
-        // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed
-        // until the wait below is over.
-        unsafe { result::memcpy_htod_async(start, from, self.raw) }.map_err(failed("copy to the device"))?;
-        self.synchronize_or_retry()
+        let memory = from.to_vec();
+        // SAFETY: the range is inside the allocation; `settle` keeps `memory` until the copy is over.
+        let queued = unsafe { result::memcpy_htod_async(start, &memory, self.raw) };
+        queued.map_err(failed("copy to the device"))?;
+        self.settle(memory).map(drop)
     }
 
-    /// Copies to pageable memory, after all queued work. The copy is done when this returns.
+    /// Copies to pageable memory, through memory of its own, after all queued work. After an error `into` is
+    /// as it was.
     pub(crate) fn read_now(&self, from: &DeviceMemory, offset: u64, into: &mut [u8]) -> Result<()> {
         let start = from.at(offset, into.len() as u64)?;
         if into.is_empty() {
             return Ok(());
         }
         self.context.bind()?;
+        let mut memory = vec![0; into.len()];
         // SAFETY: as in `write_now`.
-        unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
-            .map_err(failed("copy from the device"))?;
-        self.synchronize_or_retry()
+        let queued = unsafe { result::memcpy_dtoh_async(&mut memory, start, self.raw) };
+        queued.map_err(failed("copy from the device"))?;
+        into.copy_from_slice(&self.settle(memory)?);
+        Ok(())
     }
 
     pub(crate) fn raw(&self) -> CUstream {

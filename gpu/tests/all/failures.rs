@@ -140,6 +140,31 @@ fn an_illegal_copy_is_found_when_it_runs() {
     );
 }
 
+/// Two waits for a copy to the host fail: the device may still write, and not to memory of the caller's.
+#[test]
+fn a_copy_that_was_not_waited_for_writes_to_no_memory_of_the_callers() {
+    under(
+        module_path!(),
+        "a_copy_that_was_not_waited_for_writes_to_no_memory_of_the_callers",
+        |driver| {
+            let gpu = Gpu::open(0, Detail::Counts).unwrap();
+            let vram = spillproof_gpu::Vram::new(&gpu, 4096);
+            let stream = ring_jobs::stream(&gpu);
+            let buffer = vram.buffer(256, "buffer").unwrap();
+            stream.write((&buffer, 0), &[7; 256]).unwrap();
+            let mut into = [1; 256];
+            stream.read((&buffer, 0), &mut into).unwrap();
+            assert_eq!(into, [7; 256]);
+            driver.order(Order::Eager);
+            driver.fail(Some("cuStreamSynchronize"), 1, Code::LaunchFailed, true);
+            into = [1; 256];
+            assert!(stream.read((&buffer, 0), &mut into).is_err());
+            assert_eq!(into, [1; 256]);
+            assert!(driver.failures() > 0);
+        },
+    );
+}
+
 #[test]
 fn no_device_is_an_answer() {
     under(module_path!(), "no_device_is_an_answer", |driver| {

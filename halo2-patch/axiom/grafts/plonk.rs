@@ -75,7 +75,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         } else {
             ""
         };
-        let call = format!("{module}::{ours}(&session, {arguments})");
+        let call = format!("crate::spillproof::error_of(|| {module}::{ours}(&session, {arguments}))");
         let call = match *phase {
             "" => call,
             phase => format!(

@@ -48,11 +48,19 @@ const LEAVES: &[(&str, &str)] = &[
         "buffers that the kernel writes into",
     ),
     (
+        "core/engine/src/storage/protected.rs",
+        "pages that a signal asks for",
+    ),
+    (
         "core/engine/src/storage/region.rs",
         "pages that the program fills itself",
     ),
     ("core/engine/src/storage/transfer.rs", "buffers in flight"),
     ("core/engine/src/storage/uring.rs", "entries of the ring"),
+    (
+        "core/engine/src/storage/userfault.rs",
+        "calls for a descriptor of faults",
+    ),
     (
         "demos/bindings/src/pointers.rs",
         "pointers that callers in C give",

@@ -12,7 +12,8 @@
 //! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in
 //! memory: with all columns on disk, a task works in every budget from its minimum on. Tasks are admitted in
 //! the order in which they came. Shares only change between stages: the caller holds the workspace's turn
-//! when it opens an account. A task that is alone keeps columns in memory as long as so much stays free as
+//! when it opens an account, or is inside of the stage whose turn it is, and then does not wait: it is
+//! admitted at once or refused. A task that is alone keeps columns in memory as long as so much stays free as
 //! its [dry run](crate::plan::rehearse) said ([`Account::reserve`]), and leaves unused what would make its
 //! stages cut their work so that a later one has too little ([`Account::leave_unused`]).
 //!
@@ -91,6 +92,8 @@ struct Open {
     unused_bytes: u64,
     /// Was not alone at all times.
     has_shared: bool,
+    /// Began inside of a stage.
+    is_in_turn: bool,
 }
 
 /// Whose a lease is, and whose reserve it may take from. They differ for threads that are of no task and no
@@ -205,8 +208,17 @@ impl Accounts {
         }
     }
 
+    /// Whether a task that begins inside of a stage has to be refused: another one did so, and the thread is
+    /// not inside of it. The two would compute at the same time, each with all that is left.
+    fn turn_is_taken(&self, entered: Option<u64>) -> bool {
+        let in_turn = self.open.iter().rev().find(|(_, open)| open.is_in_turn);
+        in_turn.is_some_and(|(id, _)| Some(*id) != entered)
+    }
+
     /// Opens an account, if all can come to their ends then. `None`: a minimum is not known yet.
-    fn try_open(&mut self, id: u64, task: &Arc<Task>, limit_bytes: u64, wanted_bytes: u64) -> Option<bool> {
+    fn try_open(&mut self, queued: &Queued, is_in_turn: bool, wanted_bytes: u64) -> Option<bool> {
+        let (id, task) = (queued.id, &queued.task);
+        let limit_bytes = queued.budget.ledger.limit_bytes;
         let mut needed_bytes = 0;
         if !self.open.is_empty() {
             needed_bytes = *task.known.get()?;
@@ -232,6 +244,7 @@ impl Accounts {
             reserve: Reserve::default(),
             unused_bytes: 0,
             has_shared: !self.open.is_empty(),
+            is_in_turn,
         };
         self.open.insert(id, open);
         let all: Vec<u64> = self.open.keys().copied().collect();
@@ -297,13 +310,13 @@ impl Budget {
     pub(crate) fn begin_turn(&self, account: Option<u64>) -> Turn<'_> {
         let mut state = self.ledger.state();
         let wanted_bytes = state.wanted_bytes();
-        state.accounts.turn = account;
+        let before = std::mem::replace(&mut state.accounts.turn, account);
         if let Some(account) = account {
             state
                 .accounts
                 .deal(account, self.ledger.limit_bytes, wanted_bytes);
         }
-        Turn { budget: self }
+        Turn { budget: self, before }
     }
 
     /// Marks this thread as one of the pool that works on this ledger's stages.
@@ -355,16 +368,22 @@ impl Queued {
     }
 
     /// Opens the account, if it is this task's turn to be admitted and there is room. Stages of other tasks
-    /// must not be under way.
-    pub fn try_open(&self) -> Opening {
+    /// must not be under way, but for the one that the caller is inside of: then `is_in_turn`, and the task
+    /// passes those that wait.
+    pub fn try_open(&self, is_in_turn: bool) -> Opening {
         let ledger = &self.budget.ledger;
+        let entered = self.budget.entered();
         let mut state = ledger.state();
         let wanted_bytes = state.wanted_bytes();
         let State { accounts, .. } = &mut *state;
-        if accounts.queue.front() != Some(&self.id) {
+        let has_to_wait = match is_in_turn {
+            true => accounts.turn_is_taken(entered),
+            false => accounts.queue.front() != Some(&self.id),
+        };
+        if has_to_wait {
             return Opening::NoRoom(accounts.changes);
         }
-        match accounts.try_open(self.id, &self.task, ledger.limit_bytes, wanted_bytes) {
+        match accounts.try_open(self, is_in_turn, wanted_bytes) {
             None => Opening::MinimaUnknown,
             Some(false) => Opening::NoRoom(accounts.changes),
             Some(true) => Opening::Opened(Account {
@@ -399,9 +418,13 @@ impl Drop for Queued {
 }
 
 impl Task {
-    /// A minimum that cannot be computed is everything: the task has to be alone.
+    /// A minimum that cannot be computed is everything: the task has to be alone. It is computed outside of
+    /// the lock: a thread of a pool may take on another task's admission meanwhile, which asks the same.
     fn learn(&self) {
-        self.known.get_or_init(|| (self.minimum)().unwrap_or(u64::MAX));
+        if self.known.get().is_none() {
+            let minimum_bytes = (self.minimum)().unwrap_or(u64::MAX);
+            self.known.get_or_init(|| minimum_bytes);
+        }
     }
 }
 
@@ -467,11 +490,13 @@ impl Drop for Entered {
 #[must_use]
 pub(crate) struct Turn<'a> {
     budget: &'a Budget,
+    /// The account that the pool worked for before: that of the stage that this one is inside of.
+    before: Option<u64>,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.budget.ledger.state().accounts.turn = None;
+        self.budget.ledger.state().accounts.turn = self.before;
     }
 }
 
@@ -482,7 +507,7 @@ mod tests {
     fn opened(budget: &Budget, minimum: u64) -> Option<Account> {
         let queued = budget.queue(Box::new(move || Ok(minimum)));
         queued.learn_minima();
-        match queued.try_open() {
+        match queued.try_open(false) {
             Opening::Opened(account) => Some(account),
             Opening::NoRoom(_) => None,
             Opening::MinimaUnknown => panic!("unknown"),
@@ -569,18 +594,18 @@ mod tests {
         let small = budget.queue(Box::new(|| Ok(10)));
         small.learn_minima();
         large.learn_minima();
-        let Opening::NoRoom(changes) = small.try_open() else {
+        let Opening::NoRoom(changes) = small.try_open(false) else {
             panic!("admitted before its time");
         };
-        assert!(matches!(large.try_open(), Opening::NoRoom(_)));
+        assert!(matches!(large.try_open(false), Opening::NoRoom(_)));
         drop(first);
         small.wait(changes);
-        let Opening::Opened(account) = large.try_open() else {
+        let Opening::Opened(account) = large.try_open(false) else {
             panic!("there is room");
         };
         drop(large);
         small.learn_minima();
-        assert!(matches!(small.try_open(), Opening::Opened(_)));
+        assert!(matches!(small.try_open(false), Opening::Opened(_)));
         drop(account);
     }
 

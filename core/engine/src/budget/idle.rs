@@ -160,7 +160,7 @@ mod tests {
     fn the_last_task_leaves_no_pages() {
         let budget = Budget::new(1 << 20);
         let queued = budget.queue(Box::new(|| Ok(0)));
-        let Opening::Opened(account) = queued.try_open() else {
+        let Opening::Opened(account) = queued.try_open(false) else {
             panic!("alone, and not admitted");
         };
         drop(budget.buffer(8 * PAGE_BYTES, "buffer").unwrap());

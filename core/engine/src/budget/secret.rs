@@ -1,5 +1,6 @@
 //! A key that is only in memory: in a page of its own that is locked there where the system allows it, left
-//! out of core dumps, wiped in a forked process and when it is dropped.
+//! out of core dumps, wiped in a forked process and when it is dropped. A forked process gets an error in
+//! place of the key: its page is zeros there, which anyone can guess.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -14,10 +15,14 @@ use crate::error::{Error, Result};
 
 /// Bytes of a key.
 pub(crate) const KEY_BYTES: usize = 32;
+/// Behind the key in its page, while the page has not been wiped.
+const MARK: u8 = 0xA5;
 
 /// A random key. What was encrypted with it is lost when it is dropped.
 pub(crate) struct SecretKey {
     page: NonNull<u8>,
+    /// The process that made it.
+    process: u32,
 }
 
 // SAFETY: the page is owned by this value alone, and written only when it is made and dropped.
@@ -48,7 +53,8 @@ impl SecretKey {
         let page = unsafe { mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE) };
         let page = page.map_err(|errno| no_key(errno.into()))?.cast::<u8>();
         let page = NonNull::new(page).ok_or_else(|| no_key(std::io::ErrorKind::OutOfMemory.into()))?;
-        let key = Self { page };
+        let process = std::process::id();
+        let key = Self { page, process };
         for advice in [Advice::LinuxDontDump, Advice::LinuxWipeOnFork] {
             // Refused by old kernels: the key is as safe as the rest of memory then.
             // SAFETY: advice on a page of our own, which has no content yet.
@@ -59,27 +65,44 @@ impl SecretKey {
             // SAFETY: locking a page of our own changes no content.
             let _ = unsafe { mlock(page.as_ptr().cast(), PAGE_BYTES) };
         }
-        // SAFETY: the page is longer than a key, and no other thread knows it yet.
-        unsafe { page.as_ptr().cast::<[u8; KEY_BYTES]>().write(*bytes) };
+        // SAFETY: the page is longer than a key and a mark, and no other thread knows it yet.
+        unsafe {
+            page.as_ptr().cast::<[u8; KEY_BYTES]>().write(*bytes);
+            page.as_ptr().add(KEY_BYTES).write(MARK);
+        }
         wipe(bytes);
         Ok(key)
     }
 
     /// The key of one purpose, named by a number that is used once.
-    pub fn derived(&self, purpose: u64) -> [u8; KEY_BYTES] {
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn derived(&self, purpose: u64) -> Result<[u8; KEY_BYTES]> {
         self.derived_for(&[&purpose.to_le_bytes()])
     }
 
     /// The key of one purpose, named by these bytes, one after the other. What differs in length is to differ
     /// in its beginning too.
-    pub fn derived_for(&self, purpose: &[&[u8]]) -> [u8; KEY_BYTES] {
-        // SAFETY: written by `of`, and not since.
-        let key = unsafe { &*self.page.as_ptr().cast::<[u8; KEY_BYTES]>() };
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn derived_for(&self, purpose: &[&[u8]]) -> Result<[u8; KEY_BYTES]> {
+        // SAFETY: written by `of`, and not since: the kernel wipes pages of another process, where no thread
+        // has read it before.
+        let (key, mark) = unsafe {
+            let start = self.page.as_ptr();
+            (&*start.cast::<[u8; KEY_BYTES]>(), *start.add(KEY_BYTES))
+        };
+        // In a process namespace of its own, another process may have the same number.
+        if mark != MARK || self.process != std::process::id() {
+            return Err(Error::Forked { maker: self.process });
+        }
         let mut hasher = blake3::Hasher::new_keyed(key);
         purpose.iter().for_each(|bytes| {
             hasher.update(bytes);
         });
-        *hasher.finalize().as_bytes()
+        Ok(*hasher.finalize().as_bytes())
     }
 }
 
@@ -132,10 +155,24 @@ mod tests {
     #[test]
     fn keys_differ_by_session_and_by_purpose() {
         let (one, other) = (SecretKey::random().unwrap(), SecretKey::random().unwrap());
-        assert_eq!(one.derived(7), one.derived(7));
-        assert_ne!(one.derived(7), one.derived(8));
-        assert_ne!(one.derived(7), other.derived(7));
+        let derived = |key: &SecretKey, purpose| key.derived(purpose).unwrap();
+        assert_eq!(derived(&one, 7), derived(&one, 7));
+        assert_ne!(derived(&one, 7), derived(&one, 8));
+        assert_ne!(derived(&one, 7), derived(&other, 7));
         assert_eq!(format!("{one:?}"), "SecretKey");
+    }
+
+    /// What a forked process sees: the kernel's zeros, or, from an old kernel, the maker's bytes.
+    #[test]
+    fn a_key_of_another_process_is_refused() {
+        let mut key = SecretKey::random().unwrap();
+        key.process += 1;
+        assert!(matches!(key.derived(7), Err(Error::Forked { maker }) if maker == key.process));
+        key.process -= 1;
+        assert!(key.derived(7).is_ok());
+        // SAFETY: the page of a key that no other code uses.
+        wipe(unsafe { std::slice::from_raw_parts_mut(key.page.as_ptr(), PAGE_BYTES) });
+        assert!(matches!(key.derived(7), Err(Error::Forked { .. })));
     }
 
     #[test]

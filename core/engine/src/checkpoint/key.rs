@@ -86,14 +86,15 @@ mod tests {
         let path = dir.path().join("key");
         let of = |content: &[u8]| {
             std::fs::write(&path, content).unwrap();
-            CheckpointKey::from_file(&path).map(|key| key.0.derived(0))
+            CheckpointKey::from_file(&path).map(|key| key.0.derived(0).unwrap())
         };
         let digits = "0123456789abcdefABCDEF0123456789".repeat(2);
         let bytes = hex::decode(&digits).unwrap();
         let expected = of(&bytes).unwrap();
         assert_eq!(of(digits.as_bytes()).unwrap(), expected);
         assert_eq!(of(format!(" {digits}\n").as_bytes()).unwrap(), expected);
-        assert_eq!(CheckpointKey::from_hex(&digits).unwrap().0.derived(0), expected);
+        let of_digits = CheckpointKey::from_hex(&digits).unwrap();
+        assert_eq!(of_digits.0.derived(0).unwrap(), expected);
         for wrong in [&b""[..], &bytes[1..], &digits.as_bytes()[1..], &[b'g'; 64]] {
             let error = of(wrong).unwrap_err().to_string();
             assert!(error.contains("no key") && error.contains("/key"), "{error}");

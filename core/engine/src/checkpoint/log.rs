@@ -18,7 +18,7 @@ use rand::rngs::OsRng;
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
 use crate::budget::{SecretKey, aes, wipe};
-use crate::error::{Checkpoint, Result};
+use crate::error::{Checkpoint, Error, Result};
 use crate::storage::{Folder, Journal};
 
 const SALT_BYTES: usize = 32;
@@ -40,6 +40,8 @@ enum Unread {
     /// The log ends inside of it, or in zeros.
     CutOff,
     Damaged,
+    /// There is no key.
+    Failed(Error),
 }
 
 impl Log {
@@ -48,7 +50,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Checkpoint::AnotherKey`] if the first note does not open, [`Checkpoint::Damaged`] if a later one
-    /// doesn't; the storage's.
+    /// doesn't; [`Error::Forked`]; the storage's.
     pub fn open(
         folder: &Folder,
         name: &str,
@@ -65,6 +67,7 @@ impl Log {
                     notes.push(text);
                 }
                 Err(Unread::CutOff) => break,
+                Err(Unread::Failed(error)) => return Err(error),
                 Err(Unread::Damaged) if at == 0 => {
                     let folder = folder.path().to_owned();
                     return Err(Checkpoint::AnotherKey { folder }.into());
@@ -89,12 +92,12 @@ impl Log {
         let len = (text.len() as u32).to_le_bytes();
         let mut sealed = text.clone();
         wipe(&mut text);
-        let cipher = cipher(&self.key, &self.chain, &salt);
+        let cipher = cipher(&self.key, &self.chain, &salt)?;
         let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
         let Ok(tag) = cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut sealed) else {
             unreachable!("notes are far shorter than the cipher's limit of 64 GiB");
         };
-        let check = check(&self.key, &self.chain, &salt, len);
+        let check = check(&self.key, &self.chain, &salt, len)?;
         let note = [&salt[..], &len, &check, &sealed, tag.as_ref()].concat();
         self.journal.append(&note)?;
         self.chain.update(&note);
@@ -116,7 +119,7 @@ fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8
     let (len, rest) = rest.split_at(LEN_BYTES);
     let (found, rest) = rest.split_at(CHECK_BYTES);
     let len: [u8; LEN_BYTES] = len.try_into().map_err(|_| Unread::Damaged)?;
-    if found != check(key, chain, salt, len) {
+    if found != check(key, chain, salt, len).map_err(Unread::Failed)? {
         return Err(unread());
     }
     let sealed_bytes = u32::from_le_bytes(len) as usize + TAG_BYTES;
@@ -125,7 +128,8 @@ fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8
     };
     let mut text = sealed.to_vec();
     let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
-    let opened = cipher(key, chain, salt).open_in_place(nonce, Aad::empty(), &mut text);
+    let cipher = cipher(key, chain, salt).map_err(Unread::Failed)?;
+    let opened = cipher.open_in_place(nonce, Aad::empty(), &mut text);
     if opened.is_err() {
         return Err(unread());
     }
@@ -133,13 +137,19 @@ fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8
     Ok((text, HEAD_BYTES + sealed_bytes))
 }
 
-fn cipher(key: &SecretKey, chain: &blake3::Hasher, salt: &[u8]) -> LessSafeKey {
-    aes(&mut key.derived_for(&[b"note of the log ", chain.finalize().as_bytes(), salt]))
+fn cipher(key: &SecretKey, chain: &blake3::Hasher, salt: &[u8]) -> Result<LessSafeKey> {
+    let key = key.derived_for(&[b"note of the log ", chain.finalize().as_bytes(), salt]);
+    Ok(aes(&mut key?))
 }
 
-fn check(key: &SecretKey, chain: &blake3::Hasher, salt: &[u8], len: [u8; LEN_BYTES]) -> [u8; CHECK_BYTES] {
-    let digest = key.derived_for(&[b"length of a note", chain.finalize().as_bytes(), salt, &len]);
+fn check(
+    key: &SecretKey,
+    chain: &blake3::Hasher,
+    salt: &[u8],
+    len: [u8; LEN_BYTES],
+) -> Result<[u8; CHECK_BYTES]> {
+    let digest = key.derived_for(&[b"length of a note", chain.finalize().as_bytes(), salt, &len])?;
     let mut check = [0; CHECK_BYTES];
     check.copy_from_slice(&digest[..CHECK_BYTES]);
-    check
+    Ok(check)
 }

@@ -168,7 +168,8 @@ impl Checkpoints {
     /// system's entropy and the caller's.
     ///
     /// # Errors
-    /// [`error::Checkpoint`]; [`Error::File`](crate::Error::File) for a folder that cannot be used.
+    /// [`error::Checkpoint`]; [`Error::File`](crate::Error::File) for a folder that cannot be used;
+    /// [`Error::Forked`](crate::Error::Forked) for a key that another process read.
     pub fn begin(
         &self,
         workspace: &Workspace,
@@ -195,7 +196,7 @@ impl Checkpoints {
                 return Err(error::Checkpoint::InUse { folder: path }.into());
             }
             let log_key = Arc::new(SecretKey::of(
-                &mut key.derived_for(&[b"key of a log    ", &terms.statement]),
+                &mut key.derived_for(&[b"key of a log    ", &terms.statement])?,
             )?);
             let (log, notes) = Log::open(&folder, LOG, LOG_BYTES_MAX, log_key)?;
             if !folder.has(FINISHED) {

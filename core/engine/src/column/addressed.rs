@@ -7,8 +7,8 @@
 //! until it is read back and checked ([`Pager`]). If the disk fails then, or returns other bytes, there is no
 //! call that could return an error: the process prints the error and aborts. (All other calls return errors.)
 //!
-//! Where the kernel does not let a program fill its own pages, the cells are in mapped files instead
-//! ([`Mapped`]), whose bytes have no digests.
+//! Where the system does not let a program fill its own pages, cells that all fit into the share stay in
+//! memory. Others are in mapped files ([`Mapped`]), whose bytes have no digests, and are not encrypted.
 //!
 //! Shapes: `block_bytes / size_of::<T>()` cells in a block; no cell is in two. Memory: as [`super::Cells`],
 //! and a block of zeros.
@@ -260,20 +260,17 @@ impl<T: Cell> Addressed<T> {
         (arrays, len): (usize, u64),
     ) -> Result<Self> {
         const { assert!(size_of::<T>() > 0 && size_of::<T>() <= PAGE_BYTES && align_of::<T>() <= size_of::<T>()) };
-        let shape = (arrays, len, size_of::<T>());
+        let layout = Layout::new(workspace, what, share_bytes, (arrays, len, size_of::<T>()))?;
+        let may_be_paged = Region::is_allowed() || layout.is_whole();
         let place = match workspace.dry_run() {
-            Some(dry_run) if Region::is_allowed() => {
-                let layout = Layout::new(workspace, what, share_bytes, shape)?;
+            Some(dry_run) if may_be_paged => {
                 let cells = DryCells::new(&layout, dry_run, layout.cut.block_bytes as u64)?;
                 Place::Dry { layout, cells }
             }
-            None if Region::is_allowed() => {
-                let layout = Layout::new(workspace, what, share_bytes, shape)?;
-                match Paged::new(layout)? {
-                    Some(paged) => Place::Paged(paged),
-                    None => Self::mapped(workspace, what, share_bytes, (arrays, len))?,
-                }
-            }
+            None if may_be_paged => match Paged::new(layout)? {
+                Some(paged) => Place::Paged(paged),
+                None => Self::mapped(workspace, what, share_bytes, (arrays, len))?,
+            },
             _ => Self::mapped(workspace, what, share_bytes, (arrays, len))?,
         };
         Ok(Self { arrays, len, place })
@@ -309,7 +306,8 @@ impl<T: Cell> Addressed<T> {
         self.arrays
     }
 
-    /// Whether what comes back from disk is checked: not in mapped files.
+    /// Whether cells that leave memory are encrypted as other scratch files are, and checked when they come
+    /// back: not in mapped files.
     pub fn is_checked(&self) -> bool {
         !matches!(self.place, Place::Mapped { .. })
     }
@@ -380,6 +378,9 @@ impl<T: Cell> Addressed<T> {
         match &mut self.place {
             Place::Paged(paged) => {
                 paged.cool_down();
+                if paged.pager.region.stays_in_memory() {
+                    return Ok(());
+                }
                 match paged.layout.shrink_to(share_bytes) {
                     Some(slots) => paged.pager.cache().shrink_to(slots),
                     None => Ok(()),
@@ -387,7 +388,9 @@ impl<T: Cell> Addressed<T> {
             }
             Place::Mapped { share, .. } => share.keep_for_reading(share_bytes),
             Place::Dry { layout, cells } => {
-                cells.shrink_to(layout, share_bytes);
+                if !(Region::stays_if_it_can() && layout.is_whole()) {
+                    cells.shrink_to(layout, share_bytes);
+                }
                 Ok(())
             }
         }
@@ -405,13 +408,14 @@ impl<T: Cell> Addressed<T> {
 }
 
 impl<T: Cell> Paged<T> {
-    /// `None` where the kernel refuses after all.
+    /// `None` where the kernel refuses after all, and not all cells fit into memory.
     fn new(layout: Layout) -> Result<Option<Self>> {
         let budget = &layout.workspace.budget;
         let block_bytes = layout.cut.block_bytes;
         let blocks: u64 = (0..layout.arrays).map(|array| layout.blocks(array)).sum();
         let storage = &layout.workspace.storage;
-        let region = storage.region(&layout.name, blocks.saturating_mul(block_bytes as u64))?;
+        let bytes = blocks.saturating_mul(block_bytes as u64);
+        let region = storage.region(&layout.name, bytes, layout.is_whole())?;
         let Some(region) = region.map(Arc::new) else {
             return Ok(None);
         };

@@ -342,6 +342,12 @@ impl Layout {
         (self.shift(array).saturating_add(self.len)).div_ceil(self.block_cells)
     }
 
+    /// Whether all blocks fit into the share.
+    pub fn is_whole(&self) -> bool {
+        let blocks: u64 = (0..self.arrays).map(|array| self.blocks(array)).sum();
+        self.cut.slots as u64 >= blocks
+    }
+
     /// The block of a cell, and where it begins there.
     #[inline]
     pub fn find(&self, array: usize, index: u64) -> Result<(usize, usize)> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::frames::{DryFile, Frames, PendingFrames, Run, memory_bytes};
 use super::reader::{JOB_ELEMENTS, check_cast, run_jobs};
+use super::seal::bits_bytes;
 use super::tag::DIGEST_BYTES;
 use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, SpareBits, Workspace, scratch_frame_bytes};
@@ -52,7 +53,8 @@ fn dry_frames<E: Element>(
     ))
 }
 
-/// What the digests of a scratch column of `bytes` hold of a budget: none, where frames carry them.
+/// What the digests of a scratch column of `bytes` hold of a budget: where frames carry them, a bit for each
+/// frame, and nothing for the first page of bits.
 pub fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
     digests_beside(E::SPARE, bytes, frame_bytes)
 }
@@ -61,7 +63,7 @@ pub fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
 pub fn digests_beside(spare: Option<SpareBits>, bytes: u64, frame_bytes: u64) -> u64 {
     let inside = TagPlaces::in_bits(spare, frame_bytes);
     match inside.and_then(|places| places.beside_tail(frame_bytes as usize)) {
-        Some(_) => 0,
+        Some(_) => bits_bytes(bytes.div_ceil(frame_bytes)),
         None => (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64),
     }
 }
@@ -209,6 +211,16 @@ impl<E: Element> Draft<E> {
             .into());
         }
         workspace.budget.check_process()?;
+        // No file is longer, so that no length in bytes wraps.
+        let elements_max = i64::MAX as u64 / frame_bytes as u64 * (frame_bytes / E::BYTES) as u64;
+        if len > elements_max {
+            return Err(Invalid::TooLong {
+                what: format!("elements of `{what}`"),
+                given: len,
+                limit: elements_max,
+            }
+            .into());
+        }
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
         let bytes = frames * frame_bytes as u64;
         if let Some(dry_run) = workspace.dry_run() {

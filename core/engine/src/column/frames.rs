@@ -472,7 +472,7 @@ impl Frames {
                 digests: Digests::Seal(seal),
                 ..
             } => {
-                let cipher = seal.cipher();
+                let cipher = seal.cipher()?;
                 let close = |(frame, bytes): (u64, &mut [u8])| {
                     let closed = seal.close(&cipher, frame, bytes);
                     closed.map_err(|refused| match refused {
@@ -612,7 +612,7 @@ impl Frames {
                 places.fits(&tag, &self.key.digest(frame, bytes))
             })?,
             Digests::Seal(seal) => {
-                let cipher = seal.cipher();
+                let cipher = seal.cipher()?;
                 self.each_frame(buffer, runs, |(frame, bytes)| seal.open(&cipher, frame, bytes))?
             }
             Digests::Foreign(elements) => {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::draft::{Draft, Writer, writer_bytes};
+use super::draft::{Draft, Writer, digests_bytes, writer_bytes};
 use super::frames::{Digests, Frames};
 use super::seal::Seal;
 use super::tag::TagPlaces;
@@ -44,6 +44,10 @@ pub(crate) fn rehearse_keep<E: Element>(column: &Column<E>) -> Result<()> {
     let _tile = workspace.hold(chunk_bytes, "column being copied")?;
     let _reader = workspace.hold(column.reader_bytes(chunk, 2), "column reader")?;
     let _writer = workspace.hold(writer_bytes(bytes, chunk_bytes, frame_bytes), "column writer")?;
+    let digests_bytes = digests_bytes::<E>(bytes, frame_bytes);
+    let _digests = (digests_bytes > 0)
+        .then(|| workspace.hold(digests_bytes, "frame digests"))
+        .transpose()?;
     column.count_read();
     if let Some(dry_run) = workspace.dry_run() {
         dry_run.moved(0, bytes.next_multiple_of(frame_bytes));

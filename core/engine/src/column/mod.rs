@@ -95,6 +95,7 @@ use crate::budget::{Budget, Lease, PAGE_BYTES, SecretKey};
 use crate::dry::{DryRun, Held, Phase, Work};
 use crate::storage::Storage;
 use residents::Residents;
+pub(crate) use workers::InTask;
 use workers::Workers;
 
 /// Where columns live, what their buffers are charged to, and which threads compute with them.

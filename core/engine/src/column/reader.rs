@@ -79,6 +79,17 @@ impl<E: Element> Column<E> {
         &self.workspace
     }
 
+    /// The same column, whose readers belong to the task that this thread is inside of
+    /// ([`Workspace::of_task`]).
+    #[must_use]
+    pub fn in_task(&self) -> Self {
+        let workspace = self.workspace.of_task();
+        Self {
+            workspace,
+            ..self.clone()
+        }
+    }
+
     /// What it is called in errors: a path, or what a nameless file holds.
     pub fn name(&self) -> &str {
         self.frames.name()

@@ -8,7 +8,7 @@
 //! - **Frames that are written once**, of elements with spare bits: the nonce is the frame's number, and a
 //!   bit for each frame sees to it that none is written twice. The authentication tag takes the last 16 bytes
 //!   of the frame, whose content moves to the spare bits of the first elements ([`super::tag`]) before they
-//!   are encrypted. So a sealed frame is as long as its elements, and takes no memory.
+//!   are encrypted. So a sealed frame is as long as its elements, and takes no memory but the bit.
 //! - **Others**: the nonce is the number of the write, which is kept in memory with the tag: 32 bytes a
 //!   frame.
 //!
@@ -22,8 +22,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, Tag};
 
 use super::tag::{DIGEST_BYTES, TAG_BYTES, TagPlaces};
-use crate::Result;
-use crate::budget::{Budget, LeasedVec, SecretKey, aes};
+use crate::budget::{Budget, Lease, LeasedVec, PAGE_BYTES, SecretKey, aes};
+use crate::error::{Error, Result};
+
 /// Bytes of a write's number.
 const NUMBER_BYTES: usize = 8;
 
@@ -40,7 +41,8 @@ enum Home {
     Inside {
         places: TagPlaces,
         /// A bit for each frame that was written.
-        written: Box<[AtomicU64]>,
+        written: Vec<AtomicU64>,
+        _lease: Option<Lease>,
     },
     Table {
         /// The number of the write, and the tag.
@@ -60,6 +62,35 @@ pub(super) enum Refused {
     UsedSpareBits,
 }
 
+/// What is leased of a budget for a bit for each frame: whole pages; nothing for the first one.
+pub(super) fn bits_bytes(frames: u64) -> u64 {
+    match frames.div_ceil(8).next_multiple_of(PAGE_BYTES as u64) {
+        bytes if bytes <= PAGE_BYTES as u64 => 0,
+        bytes => bytes,
+    }
+}
+
+impl Home {
+    fn inside(places: TagPlaces, frames: u64, budget: &Budget) -> Result<Self> {
+        const WHAT: &str = "bits of written frames";
+        let leased_bytes = bits_bytes(frames);
+        let lease = (leased_bytes > 0).then(|| budget.lease(leased_bytes, WHAT));
+        let (lease, words) = (lease.transpose()?, frames.div_ceil(u64::BITS.into()) as usize);
+        let mut written = Vec::new();
+        written.try_reserve_exact(words).map_err(|_| Error::Memory {
+            what: WHAT.into(),
+            bytes: leased_bytes,
+            source: std::io::ErrorKind::OutOfMemory.into(),
+        })?;
+        written.resize_with(words, || AtomicU64::new(0));
+        Ok(Self::Inside {
+            places,
+            written,
+            _lease: lease,
+        })
+    }
+}
+
 impl Seal {
     /// For `frames` frames: inside of them, where `places` says how, else in a table.
     pub fn new(
@@ -70,12 +101,7 @@ impl Seal {
         budget: &Budget,
     ) -> Result<Self> {
         let home = match places {
-            Some(places) => Home::Inside {
-                places,
-                written: (0..frames.div_ceil(u64::BITS.into()))
-                    .map(|_| AtomicU64::new(0))
-                    .collect(),
-            },
+            Some(places) => Home::inside(places, frames, budget)?,
             None => Home::Table {
                 entries: RwLock::new(budget.vec(frames as usize, [0; DIGEST_BYTES], "frame digests")?),
                 writes: AtomicU64::new(0),
@@ -89,14 +115,17 @@ impl Seal {
     }
 
     /// The key of the file.
-    pub fn cipher(&self) -> Cipher {
-        Cipher(aes(&mut self.key.derived(self.id)))
+    ///
+    /// # Errors
+    /// [`crate::Error::Forked`].
+    pub fn cipher(&self) -> Result<Cipher> {
+        Ok(Cipher(aes(&mut self.key.derived(self.id)?)))
     }
 
     /// Seals a frame that is about to be written.
     pub fn close(&self, cipher: &Cipher, frame: u64, bytes: &mut [u8]) -> Result<(), Refused> {
         match &self.home {
-            Home::Inside { places, written } => {
+            Home::Inside { places, written, .. } => {
                 let bit = 1 << (frame % u64::from(u64::BITS));
                 let before = written[(frame / u64::from(u64::BITS)) as usize].fetch_or(bit, Relaxed);
                 if before & bit != 0 {
@@ -199,7 +228,7 @@ mod tests {
         assert_eq!(places.is_some(), is_inside);
         let seal = |id| Seal::new(&key, id, 100, places, &budget).unwrap();
         let (one, other) = (seal(1), seal(2));
-        let cipher = one.cipher();
+        let cipher = one.cipher().unwrap();
         let elements = frame_of::<E>(frame_bytes, 7);
         let mut sealed = elements.clone();
         assert!(one.close(&cipher, 70, &mut sealed).is_ok());
@@ -215,7 +244,7 @@ mod tests {
         }
         assert!(!one.open(&cipher, 71, &mut sealed.clone()), "another place");
         assert!(
-            !other.open(&other.cipher(), 70, &mut sealed.clone()),
+            !other.open(&other.cipher().unwrap(), 70, &mut sealed.clone()),
             "another file"
         );
         // Equal frames are not equal on disk.
@@ -244,7 +273,7 @@ mod tests {
         let places = TagPlaces::of::<ark_bn254::Fr>(4096).and_then(|places| places.beside_tail(4096));
         let seal = Seal::new(&key, 1, 1, places, &budget).unwrap();
         assert!(matches!(
-            seal.close(&seal.cipher(), 0, used),
+            seal.close(&seal.cipher().unwrap(), 0, used),
             Err(Refused::UsedSpareBits)
         ));
     }

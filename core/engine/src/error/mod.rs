@@ -153,10 +153,11 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A proof, or keys, begun by a thread that is inside of another one, without room for both.
+    /// A proof, or keys, begun inside of another one, or of `Session::run`, where it cannot wait for room.
     #[error(
-        "a proof was begun on a thread that is inside of another one, and the budget of {limit_bytes} bytes has no room for both: \
-         prove from threads of your own, or from a pool that a circuit's synthesis does not use, or raise the memory budget{}",
+        "a proof was begun inside of another one, or of `Session::run`, and the budget of {limit_bytes} bytes has no room for it now: \
+         prove from threads of your own (one at a time inside of `Session::run`), or from a pool that a circuit's synthesis does not \
+         use, or raise the memory budget{}",
         environment::memory(*limit_bytes)
     )]
     NestedTask {

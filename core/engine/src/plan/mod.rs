@@ -31,7 +31,7 @@ use crate::Error;
 use crate::Result;
 use crate::column::Workspace;
 use crate::dry::{Held, StepRecord, Work, enter};
-use crate::session::Task;
+use crate::session::{Task, threads_of};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,7 +102,8 @@ impl Plan {
     /// The plan for `run` within `budget_bytes` on `threads` threads.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of `run`.
+    /// [`Error::BudgetTooSmall`] with the smallest budget that works; [`Invalid::Setting`] for more than
+    /// [`THREADS_MAX`](crate::session::THREADS_MAX) threads; other errors of `run`.
     pub fn new(run: &DryRunOf<'_>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Self> {
         Self::of_ways(&[run], budget_bytes, threads, rates)
     }
@@ -196,7 +197,7 @@ pub fn smallest_budget_bytes(run: &DryRunOf<'_>, threads: usize) -> Result<u64> 
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(threads_of(threads)?)
         .build()
         .map_err(|error| Error::Threads {
             source: std::io::Error::other(error),

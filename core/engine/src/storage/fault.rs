@@ -38,6 +38,8 @@ pub enum Fault {
     Torn,
     /// Nothing is transferred, and the whole is reported as done.
     Lost,
+    /// The system says that it has transferred a page more than it was asked for.
+    Overstated,
     /// Two frames of this size change places: inside the segment if it has two, else the transfer goes to the
     /// neighbouring frame's offset.
     SwapFrames(usize),
@@ -72,6 +74,13 @@ impl FaultPlan {
         let plan = Self::default();
         plan.single().insert(index, fault);
         plan
+    }
+
+    /// Operation `index` meets `fault`, too.
+    #[must_use]
+    pub fn and(self, index: u64, fault: Fault) -> Self {
+        self.single().insert(index, fault);
+        self
     }
 
     /// Every operation meets `fault`.

@@ -37,6 +37,7 @@ mod measure;
 mod packed;
 mod paged;
 mod pread;
+mod protected;
 mod publish;
 mod recycler;
 mod region;
@@ -44,6 +45,7 @@ mod scratch;
 mod simulated;
 mod transfer;
 mod uring;
+mod userfault;
 
 /// What `bell.rs` is made of; `tests/bell.rs` puts loom's in its place.
 mod sync {
@@ -56,7 +58,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, dumpable_behavior, getrlimit, set_dumpable_behavior, setrlimit,
+};
 
 pub use append::Append;
 pub use fault::{Fault, FaultPlan};
@@ -343,13 +347,13 @@ impl Storage {
         self.inner.scratch.create(self, what.into(), 0, true)
     }
 
-    /// Addresses for `bytes` whose pages the caller puts in place; `None` where the kernel does not allow
-    /// that.
+    /// Addresses for `bytes` whose pages the caller puts in place, and of which none leaves memory if
+    /// `stay_in_memory`; `None` where the kernel does not allow that.
     ///
     /// # Errors
     /// As [`Region::next_fault`], and [`Error::Memory`] without address space.
-    pub fn region(&self, what: &str, bytes: u64) -> Result<Option<Region>> {
-        Region::new(&self.inner.faults, what, bytes)
+    pub fn region(&self, what: &str, bytes: u64, stay_in_memory: bool) -> Result<Option<Region>> {
+        Region::new(&self.inner.faults, what, bytes, stay_in_memory)
     }
 
     /// An existing file, to read. Segments must be aligned to [`File::alignment_bytes`].
@@ -476,19 +480,44 @@ impl std::fmt::Debug for Storage {
     }
 }
 
+/// Where the kernel says what becomes of core dumps: the pattern of a file's name, or `|` and a program.
+const CORE_PATTERN: &str = "/proc/sys/kernel/core_pattern";
+
 /// Lets this process leave no core dump, in which values of a witness could stand. For programs; a library
-/// leaves it to them.
+/// leaves it to them. Where the system hands core dumps to a program, which no limit keeps it from, the
+/// process becomes undumpable: other programs of the user's cannot look into it then, debuggers among them.
 pub fn forbid_core_dumps() {
     let mut limit = getrlimit(Resource::Core);
     limit.current = Some(0);
     if let Err(errno) = setrlimit(Resource::Core, limit) {
         tracing::debug!(%errno, "core dumps stay as they were");
     }
+    if goes_to_a_program(&core_pattern())
+        && let Err(errno) = set_dumpable_behavior(DumpableBehavior::NotDumpable)
+    {
+        tracing::debug!(%errno, "core dumps still go to a program");
+    }
 }
 
-/// Whether the system may write the memory of this process to a file when it ends by a signal.
+/// Whether the system may write the memory of this process to a file, or hand it to a program, when it ends
+/// by a signal.
 pub(crate) fn allows_core_dumps() -> bool {
-    getrlimit(Resource::Core).current != Some(0)
+    let is_dumpable = !matches!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+    core_dumps_go_somewhere(is_dumpable, getrlimit(Resource::Core).current, &core_pattern())
+}
+
+/// Unknown, it is taken for a pipe: then no limit is relied on.
+fn core_pattern() -> String {
+    std::fs::read_to_string(CORE_PATTERN).unwrap_or_else(|_| "|".into())
+}
+
+fn goes_to_a_program(core_pattern: &str) -> bool {
+    core_pattern.starts_with('|')
+}
+
+/// The limit is one on files.
+fn core_dumps_go_somewhere(is_dumpable: bool, limit_bytes: Option<u64>, core_pattern: &str) -> bool {
+    is_dumpable && (limit_bytes != Some(0) || goes_to_a_program(core_pattern))
 }
 
 /// The devices and files that the system may write memory to. Not compressed memory, which is no disk.
@@ -534,6 +563,26 @@ fn free_bytes_of(folder: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_limit_on_core_dumps_holds_for_files_only() {
+        let go = super::core_dumps_go_somewhere;
+        let program = "|/usr/lib/systemd/systemd-coredump %P\n";
+        for (is_dumpable, limit_bytes, pattern, expected) in [
+            (true, None, "core\n", true),
+            (true, Some(4096), "/tmp/core.%p\n", true),
+            (true, Some(0), "core\n", false),
+            (true, Some(0), program, true),
+            (false, None, program, false),
+            (false, None, "core\n", false),
+        ] {
+            assert_eq!(
+                go(is_dumpable, limit_bytes, pattern),
+                expected,
+                "{limit_bytes:?} {pattern}"
+            );
+        }
+    }
+
     #[test]
     fn swap_is_found_but_for_compressed_memory() {
         let table = "Filename\t\t\tType\t\tSize\tUsed\tPriority\n/swap\\040file   file  8388604 0 -2\n/dev/zram0 partition 1 0 100\n";

@@ -1,14 +1,16 @@
 //! Memory whose pages are put in place by the program itself: a page that is not there stops the thread that
-//! touches it until another thread has filled it (`userfaultfd(2)`, faults of user mode only, which needs no
-//! privilege).
+//! touches it until another thread has filled it.
 //!
 //! So the bytes that a thread sees at an address are always those that [`Region::place`] was given, or the
-//! thread waits. Containers often forbid the system call: [`Region::new`] then gives `None`. The kernel does
-//! not wait for pages: a system call on an address whose page is not there fails with EFAULT.
+//! thread waits. The kernel tells of faults ([`super::userfault`]), which containers often forbid. Then pages
+//! that all stay in memory need no faults, and faults of others are signals ([`super::protected`]). Where
+//! that cannot be either, [`Region::new`] gives `None`. The kernel does not wait for pages: a system call on
+//! an address whose page is not there fails with EFAULT.
 //!
 //! Memory: the pages between [`Region::place`] and [`Region::forget`].
 #![allow(unsafe_code)]
 
+use std::ffi::c_void;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
@@ -16,68 +18,32 @@ use std::sync::OnceLock;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_anonymous, mprotect, munlock,
-    munmap, userfaultfd,
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munlock, munmap,
 };
 
 use super::FaultPlan;
+use super::protected::Protected;
+use super::userfault::Userfault;
 use crate::budget::PAGE_BYTES;
 use crate::error::{Error, Result};
-
-/// `UFFD_USER_MODE_ONLY`, since Linux 5.11.
-const USER_MODE_ONLY: u32 = 1;
-const GROUP: u8 = 0xAA;
-const API: u64 = 0xAA;
-const MODE_MISSING: u64 = 1;
-const EVENT_PAGE_FAULT: u8 = 0x12;
-/// Bytes of `struct uffd_msg`, and where its address is.
-const MESSAGE_BYTES: usize = 32;
-const ADDRESS_BYTES: Range<usize> = 16..24;
-
-#[repr(C)]
-struct ApiArguments {
-    api: u64,
-    features: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct RangeArguments {
-    start: u64,
-    bytes: u64,
-}
-
-#[repr(C)]
-struct RegisterArguments {
-    range: RangeArguments,
-    mode: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct CopyArguments {
-    to: u64,
-    from: u64,
-    bytes: u64,
-    mode: u64,
-    copied: i64,
-}
-
-const IOCTL_API: Opcode = opcode::read_write::<ApiArguments>(GROUP, 0x3F);
-const IOCTL_REGISTER: Opcode = opcode::read_write::<RegisterArguments>(GROUP, 0);
-const IOCTL_WAKE: Opcode = opcode::read::<RangeArguments>(GROUP, 2);
-const IOCTL_COPY: Opcode = opcode::read_write::<CopyArguments>(GROUP, 3);
 
 /// Pages without content at first.
 pub struct Region {
     name: String,
     start: NonNull<u8>,
     bytes: usize,
-    faults: OwnedFd,
+    faults: Faults,
     /// Readable once no fault is to be waited for any more.
     end: OwnedFd,
+}
+
+/// How a thread that touches a page is stopped.
+enum Faults {
+    /// All pages are there.
+    None,
+    Kernel(Userfault),
+    Signals(Protected),
 }
 
 // SAFETY: the map is plain memory owned by this value; which thread reads and writes which byte when is for
@@ -86,70 +52,99 @@ unsafe impl Send for Region {}
 // SAFETY: methods put pages in place and take them away, atomically as other threads see it.
 unsafe impl Sync for Region {}
 
+/// Whether the system lacks something, or forbids it.
+fn is_refusal(errno: Errno) -> bool {
+    use Errno as E;
+    [E::PERM, E::NOSYS, E::INVAL, E::ACCESS, E::OPNOTSUPP].contains(&errno)
+}
+
 impl Region {
-    /// `bytes`, rounded up to whole pages, without a page; `None` where the kernel does not let a program
-    /// fill its own pages.
+    /// `bytes`, rounded up to whole pages, without a page; if `stay_in_memory` and the kernel tells of no
+    /// faults, with all of them. `None` where the system does not let a program fill its own pages.
     ///
     /// # Errors
     /// [`Error::Memory`] without address space, [`Error::File`] for faults of a test and a process with too
     /// many open files.
-    pub(super) fn new(plan: &FaultPlan, what: &str, bytes: u64) -> Result<Option<Self>> {
-        let no_room = |source: Errno| Error::Memory {
-            what: format!("pages of {what}"),
-            bytes,
-            source: source.into(),
-        };
-        let flags = UserfaultfdFlags::CLOEXEC
-            | UserfaultfdFlags::NONBLOCK
-            | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
-        // SAFETY: the descriptor is used for memory that this value owns alone.
-        let faults = match plan.run(|| unsafe { userfaultfd(flags) }) {
-            Ok(faults) => faults,
-            Err(Errno::PERM | Errno::NOSYS | Errno::INVAL | Errno::ACCESS | Errno::OPNOTSUPP) => {
-                return Ok(None);
-            }
-            Err(errno) => return Err(super::handle::error("watch the pages of", what, errno)),
-        };
-        let mut arguments = ApiArguments {
-            api: API,
-            features: 0,
-            ioctls: 0,
-        };
-        // SAFETY: the opcode's argument is `struct uffdio_api`.
-        if unsafe { ioctl(&faults, Updater::<IOCTL_API, _>::new(&mut arguments)) }.is_err() {
-            return Ok(None);
+    pub(super) fn new(
+        plan: &FaultPlan,
+        what: &str,
+        bytes: u64,
+        stay_in_memory: bool,
+    ) -> Result<Option<Self>> {
+        let failed = |errno| super::handle::error("watch the pages of", what, errno);
+        match plan.run(Userfault::open) {
+            Ok(faults) => return Self::watched(what, bytes, faults).map(Some),
+            Err(errno) if !is_refusal(errno) => return Err(failed(errno)),
+            Err(_) => {}
         }
-        let bytes_mapped = usize::try_from(bytes)
-            .ok()
-            .and_then(|bytes| bytes.max(1).checked_next_multiple_of(PAGE_BYTES))
-            .filter(|bytes| isize::try_from(*bytes).is_ok())
-            .ok_or_else(|| no_room(Errno::NOMEM))?;
-        let map = map_without_pages(bytes_mapped).map_err(no_room)?;
-        let start = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_room(Errno::NOMEM))?;
+        if stay_in_memory {
+            return Self::of_memory(what, bytes).map(Some);
+        }
+        let bytes_mapped = whole_pages(what, bytes)?;
+        match plan.run(|| Protected::new(bytes_mapped)) {
+            Ok((faults, start)) => Self::over(what, start, bytes_mapped, Faults::Signals(faults)).map(Some),
+            Err(errno) if is_refusal(errno) => Ok(None),
+            Err(errno @ Errno::NOMEM) => Err(no_room(what, bytes, errno)),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    fn watched(what: &str, bytes: u64, faults: Userfault) -> Result<Self> {
+        let (start, bytes_mapped) = mapped(what, bytes, map_without_pages)?;
+        let watched = faults.watch(start.as_ptr().addr() as u64, bytes_mapped);
+        let region = Self::over(what, start, bytes_mapped, Faults::Kernel(faults))?;
+        watched.map_err(|errno| no_room(what, bytes, errno))?;
+        Ok(region)
+    }
+
+    /// Pages of zeros, all of which stay.
+    fn of_memory(what: &str, bytes: u64) -> Result<Self> {
+        let (start, bytes_mapped) = mapped(what, bytes, map_of_memory)?;
+        Self::over(what, start, bytes_mapped, Faults::None)
+    }
+
+    /// Over a map that is not known elsewhere.
+    fn over(what: &str, start: NonNull<u8>, bytes: usize, faults: Faults) -> Result<Self> {
+        let end = eventfd(0, EventfdFlags::CLOEXEC).map_err(|errno| {
+            // SAFETY: the map, which goes with the error.
+            let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+            super::handle::error("watch the pages of", what, errno)
+        })?;
         let region = Self {
             name: what.to_owned(),
             start,
-            bytes: bytes_mapped,
+            bytes,
             faults,
-            end: eventfd(0, EventfdFlags::CLOEXEC).map_err(no_room)?,
+            end,
         };
-        region.register().map_err(no_room)?;
         // A forked process has no thread that fills pages. It gets no page of the region, since it would read
         // zeros there.
-        region.advise(0..bytes_mapped, Advice::LinuxDontFork);
-        region.advise(0..bytes_mapped, Advice::LinuxDontDump);
-        Ok(Some(region))
+        region.advise(0..bytes, Advice::LinuxDontFork);
+        region.advise(0..bytes, Advice::LinuxDontDump);
+        Ok(region)
     }
 
-    /// Whether the kernel lets this process fill its own pages; asked once.
+    /// Whether the system lets this process fill its own pages; asked once.
     pub fn is_allowed() -> bool {
         static ALLOWED: OnceLock<bool> = OnceLock::new();
         *ALLOWED.get_or_init(|| {
             matches!(
-                Self::new(&FaultPlan::none(), "a test", PAGE_BYTES as u64),
+                Self::new(&FaultPlan::none(), "a test", PAGE_BYTES as u64, false),
                 Ok(Some(_))
             )
         })
+    }
+
+    /// Whether regions whose pages fit into memory keep them there, since the kernel tells of no faults;
+    /// asked once.
+    pub(crate) fn stays_if_it_can() -> bool {
+        static STAYS: OnceLock<bool> = OnceLock::new();
+        *STAYS.get_or_init(|| Userfault::open().is_err())
+    }
+
+    /// Whether no page leaves memory: [`Self::forget`] is not for this region.
+    pub fn stays_in_memory(&self) -> bool {
+        matches!(self.faults, Faults::None)
     }
 
     /// Where it is. Valid for [`Self::len_bytes`], as long as `self` lives.
@@ -162,86 +157,85 @@ impl Region {
         self.bytes
     }
 
-    /// Gives `bytes.len()` bytes from `offset`, whole pages that are not there, their content, and wakes the
-    /// threads that wait for them.
+    /// Gives `bytes.len()` bytes from `offset`, whole pages that are not there, their content, for the
+    /// threads that wait for them ([`Self::wake`]).
     ///
     /// # Errors
     /// [`Error::Memory`] if the system has no pages.
     pub fn place(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         debug_assert!(offset.is_multiple_of(PAGE_BYTES) && bytes.len().is_multiple_of(PAGE_BYTES));
         debug_assert!(offset + bytes.len() <= self.bytes);
-        let mut done = 0;
-        while done < bytes.len() {
-            let mut arguments = CopyArguments {
-                to: self.address(offset + done),
-                from: bytes[done..].as_ptr().addr() as u64,
-                bytes: (bytes.len() - done) as u64,
-                mode: 0,
-                copied: 0,
-            };
-            // SAFETY: the opcode's argument is `struct uffdio_copy`; it writes to pages of our own map only,
-            // those that are not there.
-            let copied = unsafe { ioctl(&self.faults, Updater::<IOCTL_COPY, _>::new(&mut arguments)) };
-            match copied {
-                Ok(()) => return Ok(()),
-                // Interrupted: the rest once more.
-                Err(Errno::AGAIN | Errno::INTR) => done += usize::try_from(arguments.copied).unwrap_or(0),
-                Err(errno) => {
-                    return Err(Error::Memory {
-                        what: format!("{} that come back from disk", self.name),
-                        bytes: bytes.len() as u64,
-                        source: errno.into(),
-                    });
-                }
+        let placed = match &self.faults {
+            Faults::Kernel(faults) => faults.place(self.address(offset), bytes),
+            Faults::Signals(faults) => faults.place(offset, bytes),
+            Faults::None => {
+                let place = self.start.as_ptr().wrapping_add(offset);
+                // SAFETY: inside of the map, at pages that the caller has not given out yet.
+                unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
+                Ok(())
             }
-        }
-        Ok(())
+        };
+        placed.map_err(|errno| Error::Memory {
+            what: format!("{} that come back from disk", self.name),
+            bytes: bytes.len() as u64,
+            source: errno.into(),
+        })
     }
 
     /// Takes the pages of a range away, and their content.
     pub fn forget(&self, range: Range<usize>) {
-        self.advise(range, Advice::LinuxDontNeed);
+        match &self.faults {
+            Faults::Kernel(_) => self.advise(range, Advice::LinuxDontNeed),
+            // Pages that the system does not take keep their content, which is right.
+            Faults::Signals(faults) => {
+                if let Err(errno) = faults.forget(range) {
+                    tracing::debug!(%errno, region = self.name, "pages stay in memory");
+                }
+            }
+            Faults::None => debug_assert!(false, "{} stays in memory", self.name),
+        }
     }
 
     /// Wakes the threads that wait for pages of a range, which are there.
     pub fn wake(&self, range: Range<usize>) {
-        let mut arguments = RangeArguments {
-            start: self.address(range.start),
-            bytes: range.len() as u64,
-        };
-        // SAFETY: the opcode's argument is `struct uffdio_range`.
-        let woken = unsafe { ioctl(&self.faults, Updater::<IOCTL_WAKE, _>::new(&mut arguments)) };
-        debug_assert!(woken.is_ok());
+        match &self.faults {
+            Faults::Kernel(faults) => faults.wake(self.address(range.start), range.len()),
+            Faults::Signals(faults) => faults.answer(),
+            Faults::None => {}
+        }
     }
 
     /// Waits until a thread touches a page that is not there; the page's offset. `None` after
-    /// [`Self::end_faults`].
+    /// [`Self::end_faults`], and where no page leaves memory.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn next_fault(&self) -> Result<Option<usize>> {
         let failed = |errno| super::handle::error("watch the pages of", &self.name, errno);
         loop {
+            let asked = match &self.faults {
+                Faults::Kernel(faults) => faults.asked(),
+                Faults::Signals(faults) => faults.asked(),
+                Faults::None => return Ok(None),
+            };
             let mut waited = [
-                PollFd::new(&self.faults, PollFlags::IN),
+                PollFd::from_borrowed_fd(asked, PollFlags::IN),
                 PollFd::new(&self.end, PollFlags::IN),
             ];
             retry_on_intr(|| poll(&mut waited, None)).map_err(failed)?;
             if !waited[1].revents().is_empty() {
                 return Ok(None);
             }
-            let mut message = [0u8; MESSAGE_BYTES];
-            match rustix::io::read(&self.faults, &mut message) {
-                Ok(_) if message[0] == EVENT_PAGE_FAULT => {
-                    let mut address = [0; 8];
-                    address.copy_from_slice(&message[ADDRESS_BYTES]);
-                    let offset =
-                        (u64::from_ne_bytes(address) as usize).wrapping_sub(self.start.as_ptr().addr());
-                    return Ok(Some(offset / PAGE_BYTES * PAGE_BYTES));
+            let offset = match &self.faults {
+                Faults::Kernel(faults) => {
+                    let address = faults.next().map_err(failed)?;
+                    address.map(|address| address.wrapping_sub(self.start.as_ptr().addr()))
                 }
-                // Another event, or a fault that was answered meanwhile.
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
+                Faults::Signals(faults) => Some(faults.next().map_err(failed)?),
+                Faults::None => None,
+            };
+            if let Some(offset) = offset {
+                return Ok(Some(offset / PAGE_BYTES * PAGE_BYTES));
             }
         }
     }
@@ -250,19 +244,6 @@ impl Region {
     pub fn end_faults(&self) {
         let written = rustix::io::write(&self.end, &1u64.to_ne_bytes());
         debug_assert!(written.is_ok());
-    }
-
-    fn register(&self) -> Result<(), Errno> {
-        let mut arguments = RegisterArguments {
-            range: RangeArguments {
-                start: self.address(0),
-                bytes: self.bytes as u64,
-            },
-            mode: MODE_MISSING,
-            ioctls: 0,
-        };
-        // SAFETY: the opcode's argument is `struct uffdio_register`; the range is a map of our own.
-        unsafe { ioctl(&self.faults, Updater::<IOCTL_REGISTER, _>::new(&mut arguments)) }
     }
 
     fn advise(&self, range: Range<usize>, advice: Advice) {
@@ -284,13 +265,50 @@ impl Region {
     }
 }
 
-/// A new private map, readable and writable, without a page: also in a process that has locked all its memory
-/// and all that it will have (`mlockall`), where the kernel gives new maps their pages at once. It gives none
-/// to a map without access, and none to one that is not locked.
-fn map_without_pages(bytes: usize) -> Result<*mut std::ffi::c_void, Errno> {
+fn no_room(what: &str, bytes: u64, source: Errno) -> Error {
+    Error::Memory {
+        what: format!("pages of {what}"),
+        bytes,
+        source: source.into(),
+    }
+}
+
+fn whole_pages(what: &str, bytes: u64) -> Result<usize> {
+    let pages_bytes = usize::try_from(bytes)
+        .ok()
+        .and_then(|bytes| bytes.max(1).checked_next_multiple_of(PAGE_BYTES))
+        .filter(|bytes| isize::try_from(*bytes).is_ok());
+    pages_bytes.ok_or_else(|| no_room(what, bytes, Errno::NOMEM))
+}
+
+/// A map of whole pages, and its length.
+fn mapped(
+    what: &str,
+    bytes: u64,
+    map: fn(usize) -> Result<*mut c_void, Errno>,
+) -> Result<(NonNull<u8>, usize)> {
+    let bytes_mapped = whole_pages(what, bytes)?;
+    let start = map(bytes_mapped).map_err(|errno| no_room(what, bytes, errno))?;
+    let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| no_room(what, bytes, Errno::NOMEM))?;
+    Ok((start, bytes_mapped))
+}
+
+fn map_with(bytes: usize, protection: ProtFlags) -> Result<*mut c_void, Errno> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new map at an address of the kernel's choice touches no existing memory.
-    let map = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), flags) }?;
+    unsafe { mmap_anonymous(ptr::null_mut(), bytes, protection, flags) }
+}
+
+/// A new private map, readable and writable.
+fn map_of_memory(bytes: usize) -> Result<*mut c_void, Errno> {
+    map_with(bytes, ProtFlags::READ | ProtFlags::WRITE)
+}
+
+/// The same without a page: also in a process that has locked all its memory and all that it will have
+/// (`mlockall`), where the kernel gives new maps their pages at once. It gives none to a map without access,
+/// and none to one that is not locked.
+fn map_without_pages(bytes: usize) -> Result<*mut c_void, Errno> {
+    let map = map_with(bytes, ProtFlags::empty())?;
     // SAFETY: the map made above, of which nothing is used yet. A kernel that refuses has locked nothing.
     let _may_be_refused = unsafe { munlock(map, bytes) };
     // SAFETY: as above.
@@ -303,7 +321,10 @@ fn map_without_pages(bytes: usize) -> Result<*mut std::ffi::c_void, Errno> {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the map made in `new`, unmapped once; pointers into it are documented to end with `self`.
+        // The handler of signals forgets the addresses before others can have them.
+        self.faults = Faults::None;
+        // SAFETY: the map that the region was made over, unmapped once; pointers into it are documented to
+        // end with `self`.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
     }
@@ -313,14 +334,56 @@ impl Drop for Region {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use super::super::Fault;
+    use super::super::userfault::DEVICE;
     use super::*;
+
+    const BYTES: u64 = 64 * PAGE_BYTES as u64;
 
     #[test]
     fn a_thread_that_touches_a_page_waits_for_its_content() {
-        let Some(region) = Region::new(&FaultPlan::none(), "test", 64 * PAGE_BYTES as u64).unwrap() else {
+        let Ok(faults) = Userfault::open() else {
             spillproof_testing::skipped("this kernel, or a container's filter, does not allow userfaultfd");
             return;
         };
+        pages_come_when_they_are_touched(&Region::watched("test", BYTES, faults).unwrap());
+    }
+
+    /// As a process does to which the system call is forbidden, and the device is not.
+    #[test]
+    fn the_device_gives_what_the_system_call_gives() {
+        match Userfault::of_device() {
+            Ok(faults) => {
+                pages_come_when_they_are_touched(&Region::watched("test", BYTES, faults).unwrap());
+            }
+            Err(errno) => spillproof_testing::skipped(format_args!("{DEVICE} cannot be used: {errno}")),
+        }
+    }
+
+    /// As in a container that forbids both.
+    #[test]
+    fn signals_do_for_faults() {
+        let refusing = FaultPlan::at(0, Fault::Unsupported);
+        let region = Region::new(&refusing, "test", BYTES, false).unwrap().unwrap();
+        assert!(matches!(region.faults, Faults::Signals(_)));
+        pages_come_when_they_are_touched(&region);
+    }
+
+    #[test]
+    fn pages_that_stay_in_memory_need_no_faults() {
+        let refusing = FaultPlan::at(0, Fault::Unsupported);
+        let bytes = 3 * PAGE_BYTES as u64 - 1;
+        let region = Region::new(&refusing, "test", bytes, true).unwrap().unwrap();
+        assert!(region.stays_in_memory());
+        region.place(PAGE_BYTES, &[7; PAGE_BYTES]).unwrap();
+        // SAFETY: the region, which no other thread writes.
+        let bytes = unsafe { std::slice::from_raw_parts(region.start().as_ptr(), region.len_bytes()) };
+        let expected = [[0; PAGE_BYTES], [7; PAGE_BYTES], [0; PAGE_BYTES]];
+        assert!(bytes == expected.as_flattened());
+        assert_eq!(region.next_fault().unwrap(), None);
+    }
+
+    fn pages_come_when_they_are_touched(region: &Region) {
         let answered = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -329,6 +392,7 @@ mod tests {
                     region
                         .place(offset, &vec![(offset / PAGE_BYTES) as u8; PAGE_BYTES])
                         .unwrap();
+                    region.wake(offset..offset + PAGE_BYTES);
                 }
             });
             let read = |page: usize| {
@@ -353,10 +417,12 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_refuses_is_no_error() {
-        let plan = FaultPlan::at(0, super::super::Fault::Unsupported);
-        assert!(Region::new(&plan, "test", 4096).unwrap().is_none());
-        let plan = FaultPlan::at(0, super::super::Fault::Io);
-        assert!(Region::new(&plan, "test", 4096).is_err());
+    fn a_system_that_refuses_is_no_error() {
+        let plan = FaultPlan::at(0, Fault::Unsupported).and(1, Fault::Unsupported);
+        assert!(Region::new(&plan, "test", 4096, false).unwrap().is_none());
+        for index in 0..2 {
+            let plan = FaultPlan::at(0, Fault::Unsupported).and(index, Fault::Io);
+            assert!(Region::new(&plan, "test", 4096, false).is_err());
+        }
     }
 }

@@ -314,6 +314,7 @@ impl Transfer {
             }
             Some(Fault::Truncate) if self.batch.direction == Direction::Read => result = Ok(0),
             Some(Fault::Torn) if result.is_ok() => result = Ok(self.segment.bytes),
+            Some(Fault::Overstated) => result = result.map(|_| self.segment.bytes + PAGE_BYTES),
             _ => {}
         }
         match result {
@@ -330,6 +331,11 @@ impl Transfer {
                 }
                 Direction::Write => std::io::Error::new(std::io::ErrorKind::WriteZero, "nothing was written"),
             }),
+            // A filter of system calls, or a file system in user space, may answer anything.
+            Ok(bytes) if bytes > self.segment.bytes - self.done_bytes => self.fail(std::io::Error::new(
+                std::io::ErrorKind::InvalidData,
+                format!("the system says that {bytes} bytes were transferred"),
+            )),
             Ok(bytes) => {
                 self.again_attempts = 0;
                 self.done_bytes += bytes;

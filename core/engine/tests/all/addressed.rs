@@ -138,18 +138,28 @@ fn resident_bytes(address: *const Words, bytes: usize) -> usize {
     pages.iter().filter(|page| **page & 1 != 0).count() * PAGE
 }
 
-/// 64 MiB of cells in 4 MiB of memory, while other threads read old ones: every value is right, and what is
-/// in memory stays within the share.
 #[test]
 fn other_threads_read_old_addresses_while_cells_are_written() {
     if is_skipped() {
         return;
     }
-    let place = place(16 << 20);
+    read_while_written(&place(16 << 20).workspace);
+}
+
+/// As in a container that forbids userfaultfd.
+#[test]
+fn other_threads_read_old_addresses_where_signals_do_for_faults() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = workspace(dir.path(), refusing(dir.path(), false)).unwrap();
+    read_while_written(&place.with_budget(Budget::new(16 << 20)));
+}
+
+/// 64 MiB of cells in 4 MiB of memory, while other threads read old ones: every value is right, and what is
+/// in memory stays within the share.
+fn read_while_written(workspace: &Workspace) {
     let (share_bytes, arrays) = (4 << 20, 4);
     let len = (64u64 << 20) / 72 / arrays as u64;
-    let mut cells =
-        Addressed::<Words>::zeroed(&place.workspace, "cells", share_bytes, (arrays, len)).unwrap();
+    let mut cells = Addressed::<Words>::zeroed(workspace, "cells", share_bytes, (arrays, len)).unwrap();
     assert!(cells.is_checked());
     let (sender, done) = (
         std::sync::mpsc::channel::<(u64, Address)>(),
@@ -214,17 +224,14 @@ fn other_threads_read_old_addresses_while_cells_are_written() {
     }
     let after = resident_bytes(first, last.addr() - first.addr());
     assert!(after <= 1 << 20, "{after} bytes in memory after reading");
-    let peak_bytes = place.workspace.budget.peak_bytes();
+    let peak_bytes = workspace.budget.peak_bytes();
     assert!(peak_bytes < share_bytes + (1 << 20), "{peak_bytes}");
-    let stats = place.workspace.storage.stats();
+    let stats = workspace.storage.stats();
     assert!(stats.bytes_written >= 60 << 20, "{stats:?}");
 }
 
 #[test]
 fn with_memory_in_plenty_no_cell_leaves_it() {
-    if is_skipped() {
-        return;
-    }
     for (arrays, len) in [(1, 1), (1, 70_000), (3, 20_011), (40, 1000)] {
         let place = place(1 << 30);
         let shape = (arrays, len);
@@ -342,21 +349,69 @@ fn a_disk_that_fails_or_lies_is_an_error() {
     assert!(damaged > 20, "{damaged}");
 }
 
-/// Where the kernel refuses, cells are in mapped files, as before.
+/// A plan in which the system refuses a region's faults, and with `signals_too` what does for them.
+fn refusing(dir: &std::path::Path, signals_too: bool) -> FaultPlan {
+    let counting = FaultPlan::none();
+    drop(workspace(dir, counting.clone()).unwrap());
+    let first = counting.operations();
+    let plan = FaultPlan::at(first, Fault::Unsupported);
+    match signals_too {
+        true => plan.and(first + 1, Fault::Unsupported),
+        false => plan,
+    }
+}
+
+/// Where the system refuses everything, cells are in mapped files.
 #[test]
 fn a_kernel_that_refuses_means_mapped_files() {
     let dir = tempfile::tempdir().unwrap();
     let wanted = write_and_read(&workspace(dir.path(), FaultPlan::none()).unwrap()).unwrap();
-    let counting = FaultPlan::none();
-    drop(workspace(dir.path(), counting.clone()).unwrap());
-    let refusing = FaultPlan::at(counting.operations(), Fault::Unsupported);
-    let place = workspace(dir.path(), refusing).unwrap();
+    let place = workspace(dir.path(), refusing(dir.path(), true)).unwrap();
     let cells = Addressed::<Words>::zeroed(&place, "cells", 96 << 10, (2, 3000)).unwrap();
     assert!(!cells.is_checked());
     drop(cells);
-    let refusing = FaultPlan::at(counting.operations(), Fault::Unsupported);
-    let place = workspace(dir.path(), refusing).unwrap();
-    assert!(write_and_read(&place).unwrap() == wanted);
+    for signals_too in [true, false] {
+        let place = workspace(dir.path(), refusing(dir.path(), signals_too)).unwrap();
+        assert!(write_and_read(&place).unwrap() == wanted);
+        assert_eq!(place.budget.held_bytes(), 0);
+    }
+}
+
+/// Where the kernel refuses, cells that fit into their share stay in memory: none is in a file in plain.
+#[test]
+fn a_kernel_that_refuses_leaves_cells_that_fit_in_memory() {
+    let (dir, rows) = (tempfile::tempdir().unwrap(), 9001);
+    let place = workspace(dir.path(), refusing(dir.path(), true)).unwrap();
+    let place = place.with_budget(Budget::new(16 << 20));
+    let mut cells = Addressed::<Words>::zeroed(&place, "cells", 8 << 20, (3, rows)).unwrap();
+    assert!(cells.is_checked());
+    let mut given = Vec::new();
+    for row in (0..rows).step_by(2) {
+        for array in 0..3 {
+            let value = 3 * row + array as u64;
+            given.push((value, Address(cells.set(array, row, words(value)).unwrap())));
+        }
+    }
+    cells.keep_for_reading(0).unwrap();
+    for array in 0..3 {
+        let expected = |row: u64| match row % 2 {
+            0 => words(3 * row + array as u64),
+            _ => [0; 9],
+        };
+        let read = cells.read(array, 0..rows, |first, cells| {
+            assert!((first..).zip(cells).all(|(row, cell)| *cell == expected(row)));
+            Ok(())
+        });
+        read.unwrap();
+    }
+    assert!(
+        given
+            .iter()
+            .all(|(value, address)| address.read() == words(*value))
+    );
+    let stats = place.storage.stats();
+    assert_eq!((stats.bytes_read, stats.bytes_written), (0, 0));
+    drop(cells);
     assert_eq!(place.budget.held_bytes(), 0);
 }
 
@@ -427,4 +482,53 @@ fn a_changed_cell_that_is_read_through_its_address_aborts_with_a_reason() {
         "{errors}"
     );
     assert!(!String::from_utf8_lossy(&output.stdout).contains("read ["));
+}
+
+/// Signals of no region go to what was there before: a stack that overflows is told as before, and a program
+/// that touches no memory of its own ends by SIGSEGV. In processes of their own.
+#[test]
+fn signals_of_no_region_are_handed_on() {
+    const NAME: &str = "SPILLPROOF_TEST_SIGNAL";
+    #[allow(unconditional_recursion)]
+    fn endless(depth: &mut [u64; 64]) -> u64 {
+        let mut more = std::hint::black_box([depth[0] + 1; 64]);
+        endless(&mut more) + depth[1]
+    }
+    if let Ok(kind) = std::env::var(NAME) {
+        let dir = tempfile::tempdir().unwrap();
+        let place = workspace(dir.path(), refusing(dir.path(), false)).unwrap();
+        let mut cells = Addressed::<Words>::zeroed(&place, "cells", 96 << 10, (1, 3000)).unwrap();
+        for row in 0..3000 {
+            cells.set(0, row, words(row)).unwrap();
+        }
+        std::fs::remove_dir(dir.keep()).unwrap();
+        match kind.as_str() {
+            "stack" => println!("{}", endless(&mut [0; 64])),
+            // SAFETY: none; the process is to end.
+            _ => println!("{}", unsafe {
+                std::ptr::without_provenance::<u8>(64).read_volatile()
+            }),
+        }
+        return;
+    }
+    for (kind, signal, words) in [
+        ("stack", libc::SIGABRT, "overflowed its stack"),
+        ("null", libc::SIGSEGV, ""),
+    ] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "addressed::signals_of_no_region_are_handed_on",
+                "--nocapture",
+            ])
+            .env(NAME, kind)
+            .output()
+            .unwrap();
+        let ended = std::os::unix::process::ExitStatusExt::signal(&output.status);
+        assert_eq!(ended, Some(signal), "{kind}: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains(words),
+            "{output:?}"
+        );
+    }
 }

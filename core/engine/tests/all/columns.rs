@@ -9,8 +9,8 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{
-    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, SectionSpec,
-    Workspace, Writer,
+    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, Scratch,
+    SectionSpec, Workspace, Writer,
 };
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
@@ -430,5 +430,35 @@ fn a_column_that_cannot_move_stays() {
         workspace.move_columns_to_disk().expect_err("a disk that fails");
         assert_eq!(workspace.budget.held_bytes(), held_bytes);
         assert_eq!(column.to_vec().expect("readable"), values);
+    }
+}
+
+/// Lengths that no disk has are errors, whatever file system lets a file be as long as it says.
+#[test]
+fn columns_that_are_too_long_are_refused() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let plain = workspace(&dir);
+    let sealed = workspace(&dir).with_scratch(Scratch::Sealed).expect("a key");
+    let dry = Workspace::dry(Budget::new(64 << 20));
+    let is_too_long = |result: Result<()>| match result {
+        Err(Error::Invalid(Invalid::TooLong { given, limit, .. })) => given > limit,
+        other => panic!("{other:?}"),
+    };
+    for log_len in 48..64 {
+        for len in [1u64 << log_len, u64::MAX >> (63 - log_len)] {
+            for placement in [Placement::Disk, Placement::Memory, Placement::Auto] {
+                let made = |workspace| Draft::<Fr>::scratch(workspace, "scalars", len, placement).map(drop);
+                // Points are twice as long.
+                assert!(Draft::<[u8; 64]>::scratch(&sealed, "points", len, placement).is_err());
+                match len.saturating_mul(32) > i64::MAX as u64 {
+                    true => assert!([&plain, &sealed, &dry].map(made).into_iter().all(is_too_long)),
+                    // A plain column of that length would try the disk.
+                    false => assert!(made(&sealed).is_err(), "{len} scalars, {placement:?}"),
+                }
+            }
+        }
+    }
+    for workspace in [plain, sealed, dry] {
+        assert_eq!(workspace.budget.held_bytes(), 0);
     }
 }

@@ -18,12 +18,12 @@ use spillproof_format::iden3::contributions::{
     self, Beacon, Contribution, Contributions, HASH_BYTES, NAME_CHARACTERS_MAX,
 };
 use spillproof_format::iden3::{ByteRange, FileKind, PointRange, zkey};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::key::{Checked, Zkey, points_in_place};
 use super::new_file::{NewFile, each_tile, encode_all};
 use super::source::{Source, curve_of};
-use super::transcript::{Transcript, generator, random_element, random_point};
+use super::transcript::{SecretGenerator, Transcript, generator, random_element, random_point};
 use crate::{PairingCurve, over_curve};
 use spillproof_engine::Result;
 use spillproof_engine::budget::Lease;
@@ -130,14 +130,15 @@ fn contribute_over<E: PairingCurve>(
         let old = Zkey::<E>::open(&workspace, key)?;
         let mut section = Section::<E>::read(&old)?;
         let before = &section.contributions;
-        let mut random = origin.generator(progress)?;
-        let mut secret: E::Scalar = random_element(&mut random);
+        let mut random = SecretGenerator(origin.generator(progress)?);
+        let secret = Zeroizing::new(random_element::<E::Scalar>(&mut random.0));
         let contribution = contribution_of::<E>(
             before,
             &old.points.delta1.into(),
             (name, origin),
-            (secret, &mut random),
+            (&secret, &mut random.0),
         );
+        drop(random);
         let made = Contributed {
             number: before.list.len() as u64 + 1,
             circuit_hash: before.circuit_hash,
@@ -148,16 +149,16 @@ fn contribute_over<E: PairingCurve>(
         contribution.encode(&mut section.bytes);
         let mut points = old.points;
         points.delta1 = contribution.delta_after;
-        points.delta2 = (points.delta2 * secret).into_affine();
-        let inverse = secret.inverse();
-        secret.zeroize();
-        let inverse = inverse.ok_or(Invalid::Contribution {
+        points.delta2 = (points.delta2 * *secret).into_affine();
+        // The secret follows from it, too.
+        let inverse = Zeroizing::new(secret.inverse().ok_or(Invalid::Contribution {
             what: "secret",
             given: "zero".into(),
             remedy: "contribute again",
-        })?;
+        })?);
+        drop(secret);
         let file = NewFile::new(&workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
-        write::<E>(&old, file, (&points, inverse), &section.bytes, progress)?;
+        write::<E>(&old, file, (&points, &inverse), &section.bytes, progress)?;
         Ok(made)
     })
 }
@@ -267,10 +268,10 @@ fn contribution_of<E: PairingCurve>(
     before: &ContributionsOf<E>,
     delta: &E::G1,
     (name, origin): (Option<&str>, &Origin),
-    (secret, random): (E::Scalar, &mut ChaCha20Rng),
+    (secret, random): (&E::Scalar, &mut ChaCha20Rng),
 ) -> ContributionOf<E> {
     let s = random_point::<E::G1Config>(random);
-    let sx = (s * secret).into_affine();
+    let sx = (s * *secret).into_affine();
     let mut transcript = transcript_of::<E>(before);
     transcript.point::<E::G1Config>(&s);
     transcript.point::<E::G1Config>(&sx);
@@ -288,10 +289,10 @@ fn contribution_of<E: PairingCurve>(
                 value: value.clone(),
             }),
         },
-        delta_after: (*delta * secret).into_affine(),
+        delta_after: (*delta * *secret).into_affine(),
         s,
         sx,
-        spx: (sp * secret).into_affine(),
+        spx: (sp * *secret).into_affine(),
         transcript,
     }
 }
@@ -301,7 +302,7 @@ fn contribution_of<E: PairingCurve>(
 fn write<E: PairingCurve>(
     old: &Zkey<E>,
     mut file: NewFile,
-    (points, factor): (&zkey::VerifyingPoints<E::G1Config, E::G2Config>, E::Scalar),
+    (points, factor): (&zkey::VerifyingPoints<E::G1Config, E::G2Config>, &E::Scalar),
     contributions: &[u8],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
@@ -338,7 +339,7 @@ fn write_multiples<P: Curve>(
     file: &mut NewFile,
     id: u32,
     (source, range): (&Source, &PointRange),
-    factor: P::ScalarField,
+    factor: &P::ScalarField,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
     let workspace = &source.workspace;
@@ -351,7 +352,7 @@ fn write_multiples<P: Curve>(
     file.begin(id, range.count * Point::<P>::BYTES as u64)?;
     let mut done = 0;
     each_tile(&points, (0, range.count), |tile, bytes| {
-        multiplier.multiply(tile, &factor);
+        multiplier.multiply(tile, factor);
         encode_all(tile, bytes, Point::<P>::encode);
         done += tile.len() as u64;
         progress(Progress {

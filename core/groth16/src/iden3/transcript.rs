@@ -10,6 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use spillproof_format::Element;
 use spillproof_format::iden3::contributions::HASH_BYTES;
 use spillproof_format::native::NativeField;
+use zeroize::Zeroize;
 
 use super::new_file::{each_tile, encode_all};
 use spillproof_engine::Result;
@@ -97,7 +98,26 @@ pub(super) fn generator(hash: &[u8]) -> ChaCha20Rng {
     for (word, bytes) in key.as_chunks_mut::<4>().0.iter_mut().zip(hash.as_chunks::<4>().0) {
         *word = u32::from_be_bytes(*bytes).to_le_bytes();
     }
-    ChaCha20Rng::from_seed(key)
+    let random = ChaCha20Rng::from_seed(key);
+    key.zeroize();
+    random
+}
+
+/// A generator of secrets: its state, from which they follow, is wiped when it is dropped.
+pub(super) struct SecretGenerator(pub ChaCha20Rng);
+
+impl SecretGenerator {
+    fn wipe(&mut self) {
+        self.0 = ChaCha20Rng::from_seed([0; 32]);
+        // Or the compiler would leave out a value that is not read again.
+        std::hint::black_box(&mut self.0);
+    }
+}
+
+impl Drop for SecretGenerator {
+    fn drop(&mut self) {
+        self.wipe();
+    }
 }
 
 /// A random element: limbs in Montgomery form, lowest first and each with its high word first, until they are
@@ -119,7 +139,9 @@ pub(super) fn random_element<F: CoordinateField>(random: &mut ChaCha20Rng) -> F 
             }
         }
     }
-    F::decode(&bytes)
+    let element = F::decode(&bytes);
+    bytes.zeroize();
+    element
 }
 
 /// A random point of the subgroup: a random x until there are points with it, a bit that chooses the larger
@@ -132,5 +154,18 @@ pub(super) fn random_point<P: Curve>(random: &mut ChaCha20Rng) -> Affine<P> {
             let y = if is_larger { larger } else { smaller };
             return Affine::<P>::new_unchecked(x, y).mul_by_cofactor();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_of_secrets_is_wiped() {
+        let mut random = SecretGenerator(generator(&[7; HASH_BYTES]));
+        random.0.next_u32();
+        random.wipe();
+        assert_eq!(random.0, ChaCha20Rng::from_seed([0; 32]));
     }
 }

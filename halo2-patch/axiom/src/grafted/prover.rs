@@ -20,6 +20,7 @@ use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
 use crate::spillproof::convert::Foreign;
 use crate::spillproof::engine::prover_session;
+use crate::spillproof::error_of;
 use crate::spillproof::plan::Work;
 use crate::spillproof::protocol::{Generator, Outside};
 use crate::spillproof::values::column;
@@ -87,7 +88,11 @@ where
             return Err(io::Error::other("a proof in a session needs one: set SPILLPROOF_MEMORY, or install one").into());
         };
         phase(&session, Phase::Proof, || {
-            create::<Scheme, P, E, R, T, ConcreteCircuit>(&session, params, pk, circuits, instances, rng, transcript)
+            error_of(|| {
+                create::<Scheme, P, E, R, T, ConcreteCircuit>(
+                    &session, params, pk, circuits, instances, rng, transcript,
+                )
+            })
         })
     } else {
         // A session that is asked for and cannot be made is an error here, too.

@@ -117,7 +117,8 @@ where
             sum
         }
         (Bases::Disk(column), Some(scalars)) => {
-            let sums = or_panic(column.commit_columns(std::slice::from_ref(scalars.column())));
+            let scalars = scalars.column().in_task();
+            let sums = or_panic(column.commit_columns(std::slice::from_ref(&scalars)));
             // One column, one sum.
             sums.into_iter().sum()
         }
@@ -141,7 +142,7 @@ where
             scalars
                 .on_disk()
                 .filter(|_| short)
-                .map(|scalars| scalars.column().clone())
+                .map(|scalars| scalars.column().in_task())
         })
         .collect();
     match (bases, on_disk) {

@@ -87,7 +87,9 @@ pub(crate) mod values;
 pub mod verify;
 mod witness;
 
+use std::cell::Cell;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
 pub use ::spillproof_plonk::{description, CircuitDescription, SavedError};
@@ -120,6 +122,7 @@ pub use verify::Unverified;
 pub use witness::{create_proof_from_witness, save_witness, SavedWitness};
 
 pub use crate::plonk::spillproof_prover::create_proof_half;
+use crate::plonk::Error;
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();
@@ -149,12 +152,42 @@ fn announce(session: &Arc<Session>) {
     });
 }
 
-/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The
-/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before,
-/// since the standard hook prints no such payload.
+thread_local! {
+    /// Whether this thread is inside of [`error_of`].
+    static GIVES_ERROR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The payload that carries an error from [`or_panic`] to [`error_of`].
+struct Failed(io::Error);
+
+/// Runs keygen or a proof, whose signatures have an error to give: an error of the engine that comes up where
+/// a signature between has none, as in an assignment or a commitment, is given back as that error, and is no
+/// panic. On other threads it is one. Programs that abort on panics get one, too.
+pub(crate) fn error_of<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    if cfg!(not(panic = "unwind")) {
+        return work();
+    }
+    let before = GIVES_ERROR.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    GIVES_ERROR.set(before);
+    let payload = match result {
+        Ok(result) => return result,
+        Err(payload) => payload,
+    };
+    match payload.downcast::<Failed>() {
+        Ok(failed) => Err(failed.0.into()),
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+/// The value, where a signature of stock's has no error to report one of the engine. Inside of [`error_of`]
+/// the error goes there. Elsewhere there is no other way than a panic, whose payload is that error, a
+/// [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints
+/// no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
+        Err(error) if GIVES_ERROR.get() => panic::resume_unwind(Box::new(Failed(error))),
         Err(error) => error,
     };
     match error.downcast::<spillproof_engine::Error>() {
@@ -164,7 +197,7 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
             } else {
                 eprintln!("spillproof: {error}");
             }
-            std::panic::panic_any(error)
+            panic::panic_any(error)
         }
         Err(error) => panic!("spillproof: {error}"),
     }

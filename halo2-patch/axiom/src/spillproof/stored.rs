@@ -118,7 +118,7 @@ impl<F: Copy + Send + Sync + 'static> Stored<F> for Constant<F> {
         // Kept: the empty columns of a proof are asked for in several passes.
         let column = once(&self.column, || {
             let feed = &mut |take: &mut Take<'_, F>| self.for_each_chunk(take);
-            spill(&self.workspace, self.len, scalar, feed).map_err(io::Error::from)
+            spill(&self.workspace.of_task(), self.len, scalar, feed).map_err(io::Error::from)
         });
         Some(column.cloned())
     }

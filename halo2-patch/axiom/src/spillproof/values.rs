@@ -228,7 +228,8 @@ pub(crate) fn constant<F: Copy + Send + Sync + 'static, B>(value: F, len: usize)
     Polynomial::new(vec![value; len])
 }
 
-/// The column behind a polynomial. One that is in memory is written to a scratch column.
+/// The column behind a polynomial, for the task that this thread is inside of. One that is in memory is
+/// written to a scratch column.
 ///
 /// # Errors
 /// If there is no session, or no room on its disk or in its budget.
@@ -236,10 +237,10 @@ pub(crate) fn column<F: Copy + 'static, B>(poly: &Polynomial<F, B>) -> io::Resul
     let values = poly.backing();
     if let Inner::Shared(stored) = &values.0 {
         if let Some(on_disk) = stored.on_disk() {
-            return Ok(on_disk.column().clone());
+            return Ok(on_disk.column().in_task());
         }
         if let Some(column) = stored.spilled() {
-            return column;
+            return Ok(column?.in_task());
         }
     }
     let session = session()?.ok_or_else(|| io::Error::other("a column of a polynomial, and no session"))?;

@@ -32,6 +32,7 @@ use super::cells::AdviceCells;
 use super::circuit::constraint_system;
 use super::describe::{element, has_one_phase};
 use super::engine::session_for;
+use super::error_of;
 use super::stored;
 use crate::plonk::spillproof_prover::{assign, create_from_witness};
 use crate::plonk::{self, Circuit, ProvingKey, VerifyingKey};
@@ -368,13 +369,15 @@ where
     witness.belongs_to(vk).map_err(io::Error::from)?;
     let (instances, advice) = (witness.instances(), StoredAdvice::new(witness.advice.clone()));
     environment::phase(&session, Phase::Proof, || {
-        create_from_witness::<KZGCommitmentScheme<Bn256>, P, E, R, T>(
-            &session,
-            params,
-            pk,
-            (&instances, advice),
-            rng,
-            transcript,
-        )
+        error_of(|| {
+            create_from_witness::<KZGCommitmentScheme<Bn256>, P, E, R, T>(
+                &session,
+                params,
+                pk,
+                (&instances, advice),
+                rng,
+                transcript,
+            )
+        })
     })
 }

@@ -70,8 +70,10 @@ pub fn attempt<C: Listed>(
             _ => panic!("an error without the engine's inside: {error:?}"),
         },
         Ok(Err(other)) => panic!("an error that does not say what the disk did: {other:?}"),
-        // Where stock's signatures have no place for an error.
-        Err(panic) => Err(engines(panic).to_string()),
+        Err(panic) => panic!(
+            "a panic, where stock's signatures have an error: {}",
+            engines(panic)
+        ),
     }
 }
 

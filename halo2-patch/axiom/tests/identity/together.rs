@@ -192,3 +192,72 @@ fn proofs_at_the_same_time_wait_for_room() {
         }
     });
 }
+
+/// Keys and parameters belong to a session whose budget another holds: the proof takes its memory from its
+/// own session, as its admission counted it.
+#[test]
+fn keys_of_another_session_take_memory_of_the_proofs_own() {
+    let _turn = turn(true);
+    let k = 7;
+    let params = prove::params(k);
+    let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+    let expected = {
+        let pk = prove::keys::<Ours>(&params, k);
+        prove::prove(&params, &pk, &[prove::circuit::<Ours>(k)], Scheme::Shplonk)
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let session = || {
+        let builder = Session::builder()
+            .memory(ByteSize::Bytes(4 << 20))
+            .dir(dir.path());
+        Arc::new(builder.threads(1).build().unwrap())
+    };
+    let (other, own) = (session(), session());
+    let (params, pk) = {
+        let _installed = other.install();
+        let params = prove::read_params(&bytes, SerdeFormat::RawBytes).unwrap();
+        let pk = prove::keys::<Ours>(&params, k);
+        (params, pk)
+    };
+    let left_bytes = other.budget().available_bytes();
+    let _held = other
+        .budget()
+        .lease(left_bytes - (64 << 10), "a proof that waits")
+        .unwrap();
+    other.budget().restart_peak();
+    let held_bytes = other.budget().held_bytes();
+    let _installed = own.install();
+    let proof = prove::prove(&params, &pk, &[prove::circuit::<Ours>(k)], Scheme::Shplonk);
+    assert!(proof == expected, "a proof differs");
+    assert_eq!(other.budget().peak_bytes(), held_bytes);
+}
+
+/// A proof inside of [`Session::run`] is made there, whichever thread calls.
+#[test]
+fn a_proof_inside_of_run_is_made() {
+    watchdog::within(200, "a proof inside of run", || {
+        let _turn = turn(true);
+        let k = 6;
+        let params = prove::params(k);
+        let pk = prove::keys::<Ours>(&params, k);
+        let make = || prove::prove(&params, &pk, &[prove::circuit::<Ours>(k)], Scheme::Gwc);
+        let expected = make();
+        for threads in [1, 2] {
+            let dir = tempfile::tempdir().unwrap();
+            let builder = Session::builder()
+                .memory(ByteSize::Bytes(16 << 20))
+                .dir(dir.path());
+            let session = Arc::new(builder.threads(threads).build().unwrap());
+            let _installed = session.install();
+            assert!(
+                session.run(make) == expected,
+                "{threads} threads: a proof differs"
+            );
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            assert!(
+                pool.install(|| session.run(make)) == expected,
+                "called from a pool"
+            );
+        }
+    });
+}

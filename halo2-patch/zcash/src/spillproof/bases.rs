@@ -77,7 +77,7 @@ impl<C: CurveAffine> Bases<C> {
     fn column<P: Engine>(&self, workspace: &Workspace) -> io::Result<Column<Point<P>>> {
         match self {
             Self::Disk(points) => match points.as_any().downcast_ref::<Basis<C, P>>() {
-                Some(basis) => Ok(basis.column.clone()),
+                Some(basis) => Ok(basis.column.in_task()),
                 None => Err(io::Error::other("points of another curve")),
             },
             Self::Memory(points) => {
@@ -205,7 +205,7 @@ impl<C: CurveAffine, P: Engine> Stored<C> for Basis<C, P> {
                 &slice
             }
         };
-        let sum = P::sums(&self.column, &[Scalars::Foreign(scalars)]).map_err(io::Error::other)?;
+        let sum = P::sums(&self.column.in_task(), &[Scalars::Foreign(scalars)]).map_err(io::Error::other)?;
         // One vector of scalars, one sum.
         Ok(sum.iter().map(|sum| foreign_point::<P, C>(sum).to_curve()).sum())
     }
