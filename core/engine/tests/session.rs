@@ -15,6 +15,7 @@ use spillproof_engine::Session;
 use spillproof_engine::accelerator::{self, Accelerator, Answer};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::{Placement, Scratch, Writer};
+use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_engine::session::{Participation, THREADS_MAX};
 use spillproof_engine::storage::{Fault, FaultPlan, Region};
@@ -326,6 +327,7 @@ fn a_folder_that_takes_no_files_is_refused_when_a_session_is_built() {
             .build();
         match refused {
             Err(Error::File { file, .. }) => assert!(file.contains(&dir.display().to_string()), "{file}"),
+            Err(Error::Invalid(Invalid::NoFolder { folder, .. })) => assert_eq!(&folder, dir),
             other => panic!("{}: {:?}", dir.display(), other.map(|_| "a session")),
         }
     }
@@ -339,8 +341,8 @@ fn settings_that_make_no_session_are_refused_by_name() {
     for (settings, words) in [
         (builder().memory("0"), "memory budget: 0 bytes"),
         (builder().memory(ByteSize::Bytes(0)), "memory budget: 0 bytes"),
-        (builder().dir(&missing), "not mounted`: it does not exist"),
-        (builder().dir(""), "``: it does not exist"),
+        (builder().dir(&missing), "not mounted` is no folder (No such file"),
+        (builder().dir(""), "`` is no folder (No such file"),
         (
             builder().threads(THREADS_MAX + 1),
             "1025: a session has 1024 at most",

@@ -334,7 +334,7 @@ pub fn verify_ptau(session: &Session, file: &Path, follow: Follow<'_>) -> Result
 }
 
 /// What a proof with a key's file will take in a budget and on a session's threads, the reading of key and
-/// witness included, at the rates of a usual machine. Shape and curve are those of [`shape_of`].
+/// witness included, at the rates of a usual machine. Shape and curve are those of [`summary_of`].
 ///
 /// # Errors
 /// The engine's.

@@ -61,7 +61,7 @@ impl Shape {
             fixed,
             instances,
             lookups,
-            degree: 3 + some(6),
+            degree: 3 + some(3),
             is_permuted: below(2) == 0,
         }
     }
@@ -153,7 +153,7 @@ fn circuits_of_extreme_shapes_work_in_their_smallest_budget() {
             ..least
         },
         Shape {
-            degree: 9,
+            degree: 5,
             k: 9,
             ..least
         },

@@ -146,8 +146,8 @@ pub enum Error {
     },
     /// A thread could not be started.
     #[error(
-        "cannot start a thread: {source}: the number of processes may be limited (pids.max of the control group, docker run --pids-limit, \
-         ulimit -u); raise that limit, or ask for fewer compute threads"
+        "cannot start a thread: {source}: processes (pids.max of the control group, docker run --pids-limit, ulimit -u) or addresses (ulimit -v) \
+         may be limited; raise that limit, or ask for fewer compute threads"
     )]
     Threads {
         /// What the system said.

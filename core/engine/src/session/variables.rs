@@ -139,7 +139,7 @@ mod tests {
             ("acb", "abc", 1),
             ("ab", "abc", 1),
             ("xbc", "abc", 1),
-            ("abcd", "dcba", 4),
+            ("abcd", "dcba", 3),
             ("MEMROY", "MEMORY", 1),
         ] {
             assert_eq!(distance(from, to), expected, "{from} {to}");

@@ -33,7 +33,11 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
         .run(|| rustix::fs::open(path, flags, Mode::empty()))
         .map_err(|errno| error("open", name(), errno))?;
     let stat = fstat(&fd).map_err(|errno| error("stat", name(), errno))?;
-    if let Some(kind) = unreadable(FileType::from_raw_mode(stat.st_mode)) {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind == FileType::Directory {
+        return Err(error("open", name(), Errno::ISDIR));
+    }
+    if let Some(kind) = unreadable(kind) {
         return Err(Invalid::NotReadable { path: name(), kind }.into());
     }
     File::new(
@@ -48,7 +52,6 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
 /// What has no bytes that can be read in any order, with an article.
 fn unreadable(kind: FileType) -> Option<&'static str> {
     match kind {
-        FileType::Directory => Some("a folder"),
         FileType::Fifo => Some("a pipe"),
         FileType::Socket => Some("a socket"),
         FileType::CharacterDevice => Some("a device"),
