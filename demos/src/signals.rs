@@ -1,7 +1,9 @@
-//! Signals from outside. SIGINT and SIGTERM end the program as they would anyway, after folders that it made
-//! for scratch files are removed; the files themselves have no names, and go with the process. SIGXFSZ (a
-//! file at the limit of its size) does nothing: the write that met the limit fails, and that error is told.
+//! Signals from outside. SIGINT and SIGTERM end the program as they would anyway, after the folders that it
+//! made for scratch files are removed, and a line on standard error says so. Most scratch files have no names,
+//! and go with the process; those that have one are removed. SIGXFSZ (a file at the limit of its size) does
+//! nothing: the write that met the limit fails, and that error is told.
 
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +16,20 @@ use spillproof_engine::storage::missing_folders;
 
 /// Folders that a session makes, outermost first.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Scratch files with names.
+static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn made() -> MutexGuard<'static, Vec<PathBuf>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn files() -> MutexGuard<'static, Vec<PathBuf>> {
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A command is about to make the scratch file `path`.
+pub fn expect_file(path: &Path) {
+    files().push(path.to_owned());
 }
 
 /// A session is about to make `dir`, if it is missing. Those of earlier sessions are remembered too.
@@ -38,16 +51,34 @@ pub fn watch() {
             return;
         };
         for signal in signals.forever() {
+            for file in files().iter() {
+                // It may not have been made yet, or be gone.
+                let _ = std::fs::remove_file(file);
+            }
             for dir in made().iter().rev() {
                 // A folder with other files in it stays.
                 let _ = std::fs::remove_dir(dir);
             }
+            say_the_end(signal);
             let _ = emulate_default_handler(signal);
         }
     };
     if let Err(error) = thread::Builder::new().name("signals".into()).spawn(answer) {
         tracing::debug!(%error, "folders stay after a signal");
     }
+}
+
+/// The last line of a run that a signal ends. Results appear under their names when they are whole, so what
+/// there is of them is whole.
+fn say_the_end(signal: i32) {
+    let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+    // A bar may stand on the line.
+    let new_line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+    // A closed standard error is no error.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{new_line}spillproof: ended by {name}; scratch files are removed, and unfinished results are not written"
+    );
 }
 
 /// Whether the process was started so that a signal does nothing, as shells start what runs in the

@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod conventions;
+mod demo;
 mod disks;
 mod documents;
 mod failures;
@@ -19,6 +20,7 @@ mod refusals;
 mod report;
 mod secrets;
 mod srs;
+mod unsatisfied;
 mod zcash;
 
 use spillproof_testing::{Mounted, circom_files, r1cs, seeded, skipped, variable};
