@@ -66,7 +66,7 @@ impl SessionBuilder {
         Self(self.0.limit(limit))
     }
 
-    /// The folder for scratch files; best on NVMe.
+    /// The folder for scratch files; preferably on NVMe.
     pub fn dir(self, dir: impl Into<PathBuf>) -> Self {
         Self(self.0.dir(dir))
     }

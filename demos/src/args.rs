@@ -28,7 +28,7 @@ pub use self::proof::{
     Verified, Verify, opening,
 };
 pub use self::ptau::Ptau;
-pub use self::shell::{Completions, completions, man};
+pub use self::shell::{Completions, completions, for_help, man, options};
 use crate::failure::Failure;
 use crate::peers::Peer;
 use spillproof_circuits::zcash::params::Pasta;
@@ -37,7 +37,12 @@ use spillproof_circuits::{Kind, System};
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the
 /// rest lives on disk.
 #[derive(Debug, Parser)]
-#[command(name = "spillproof", version, arg_required_else_help = false)]
+#[command(
+    name = "spillproof",
+    version,
+    arg_required_else_help = false,
+    max_term_width = 80
+)]
 pub struct Arguments {
     /// Options of every command.
     #[command(flatten)]
@@ -115,12 +120,14 @@ pub enum Command {
     Plan(Plan),
     /// Check a proof of a circuit with the unmodified halo2.
     Verify(Verify),
-    /// Prove and sum from disk and in memory, and compare; about a minute.
+    /// Prove and sum from disk and in memory, and compare: one to two minutes on two cores.
     Demo(Demo),
     /// Print a script that completes command lines in a shell.
     Completions(Completions),
     /// Print the manual page, in roff: `spillproof man > spillproof.1`.
     Man,
+    /// Print the options of every command.
+    Options,
 }
 
 /// Make, convert and check structured reference strings on disk.
@@ -132,7 +139,7 @@ pub enum Srs {
         /// The SRS is for 2^k rows.
         #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=28))]
         k: u32,
-        /// The seed of the secret; 1 unless said.
+        /// The seed of the secret (default: 1).
         #[arg(long)]
         seed: Option<u64>,
         /// Which parameters.
@@ -157,14 +164,14 @@ pub enum Srs {
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Write a file of parameters, ParamsKZG or zcash's Params, byte for byte as stock would.
+    /// Write a file of parameters, ParamsKZG or zcash's Params, byte for byte as halo2 writes it.
     Export {
         /// The SRS.
         file: PathBuf,
         /// The file to make.
         #[arg(short, long)]
         out: PathBuf,
-        /// The format of the points of ParamsKZG; raw unless said.
+        /// The format of the points of ParamsKZG (default: raw).
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
@@ -179,7 +186,7 @@ pub enum Srs {
         /// Take the first 2^k points; all of them if not given.
         #[arg(short, long, value_parser = clap::value_parser!(u32).range(0..=28))]
         k: Option<u32>,
-        /// How a ParamsKZG file's points are written; found from its length if not given.
+        /// The format of the points of ParamsKZG (default: the one that the file's length shows).
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
@@ -202,7 +209,7 @@ pub struct ParamsOf {
     /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products).
     #[arg(long, value_enum, default_value_t = System::Axiom)]
     pub system: System,
-    /// The curve of zcash's parameters; vesta unless said.
+    /// The curve of zcash's parameters (default: vesta).
     #[arg(long, value_enum)]
     pub curve: Option<Pasta>,
 }
@@ -368,12 +375,12 @@ pub struct Demo {
     /// Another demo than the usual one.
     #[command(subcommand)]
     pub which: Option<Which>,
-    /// 2^k rows in the proof.
-    #[arg(long, default_value_t = 14, value_parser = clap::value_parser!(u32).range(8..=20))]
+    /// 2^k rows in the proof, and four times as many points in the sum.
+    #[arg(long, default_value_t = 18, value_parser = clap::value_parser!(u32).range(8..=20))]
     pub k: u32,
-    /// The picture of the memory curve.
-    #[arg(long, value_name = "FILE", default_value = "spillproof-demo.svg")]
-    pub svg: PathBuf,
+    /// The picture of the memory over time; spillproof-demo.svg in the folder of scratch files unless given.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// Demos.
@@ -392,7 +399,7 @@ pub struct Oom {
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
     pub log_n: u32,
     /// Keys and a proof of this circuit; --limit (or --memory) is the limit on the whole process, 128MiB
-    /// unless said.
+    /// by default.
     #[arg(long, value_enum, conflicts_with = "log_n")]
     pub circuit: Option<Kind>,
     /// The proof system of the circuit.

@@ -73,7 +73,18 @@ pub fn start(work: impl FnOnce() -> run::Result<()> + Send) -> ExitCode {
 
 /// The command line of the process. Environment variables that are empty count as not set.
 pub fn parsed<A: Parser>() -> A {
-    let command = A::command().mut_args(|arg| {
+    parsed_by(A::command())
+}
+
+/// The same, by a description of the command line that may differ in its help.
+pub fn parsed_by<A: Parser>(command: clap::Command) -> A {
+    let matches = without_empty_variables(command).get_matches();
+    A::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The description, of whose variables the empty ones are not read.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
         let is_empty = arg
             .get_env()
             .and_then(std::env::var_os)
@@ -83,7 +94,7 @@ pub fn parsed<A: Parser>() -> A {
             false => arg,
         }
     });
-    A::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    command.mut_subcommands(without_empty_variables)
 }
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
@@ -115,12 +126,6 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
 /// Does `work`. A panic whose payload is an error of the engine, where halo2's signatures have no place for
 /// one, is that error.
 fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
-    let print = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| {
-        if !panic.payload().is::<spillproof_engine::Error>() {
-            print(panic);
-        }
-    }));
     // Nothing is used after a panic but its payload.
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match payload.downcast() {
         Ok(error) => Err(Failure::Engine(*error)),

@@ -2,9 +2,13 @@
 
 use std::process::ExitCode;
 
-use spillproof_cli::args::Arguments;
+use clap::CommandFactory;
+use spillproof_cli::args::{self, Arguments};
 use spillproof_cli::commands;
 
 fn main() -> ExitCode {
-    spillproof_cli::start(|| commands::dispatch(spillproof_cli::parsed::<Arguments>()))
+    spillproof_cli::start(|| {
+        let command = args::for_help(Arguments::command());
+        commands::dispatch(spillproof_cli::parsed_by::<Arguments>(command))
+    })
 }

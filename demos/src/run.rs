@@ -142,6 +142,16 @@ impl Run {
         }
     }
 
+    /// Ends a run that has failed: the table of its phases goes to standard error, unless the output is JSON.
+    pub fn fail(self) -> Report {
+        let report = self.recorder.finish();
+        if !self.global.json && !self.global.quiet && !report.phases.is_empty() {
+            // A closed standard error is no error.
+            let _closed = writeln!(std::io::stderr(), "{}\n", table::render(&report).trim_end());
+        }
+        report
+    }
+
     /// Ends the run: JSON with the result and the report, or the table.
     ///
     /// # Errors
@@ -249,7 +259,7 @@ pub fn written() -> Result<()> {
 fn warn_of_tmpfs(dir: &std::path::Path) {
     if is_tmpfs(dir) {
         eprintln!(
-            "warning: {} is a tmpfs, so scratch files are memory: point --dir at a disk",
+            "warning: {} is a tmpfs, which is RAM: point --dir at a disk",
             dir.display()
         );
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -50,9 +50,14 @@ fn exit_codes() {
     let ended = shell
         .args(["-c", script, BINARY])
         .current_dir(dir.path())
-        .stderr(Stdio::null())
-        .output();
-    assert_eq!(ended.expect("a shell").stdout, b"143\n");
+        .output()
+        .expect("a shell");
+    assert_eq!(ended.stdout, b"143\n");
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        words.contains("ended by SIGTERM; scratch files are removed"),
+        "{words}"
+    );
     assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 0);
 }
 
@@ -63,7 +68,7 @@ fn quiet_and_verbose() {
     let (usual, silence) = sum("msm --log-n 6 --memory 8MiB");
     let usual = String::from_utf8(usual).expect("text");
     assert!(
-        usual.starts_with("sum of 2^6 terms") && usual.contains("peak memory"),
+        usual.starts_with("sum of 2^6 terms") && usual.contains(" peak "),
         "{usual}"
     );
     assert_eq!(silence, "");

@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod conventions;
+mod demo;
 mod disks;
 mod documents;
 mod failures;
@@ -21,6 +22,7 @@ mod secrets;
 mod smallest;
 mod srs;
 mod surroundings;
+mod unsatisfied;
 mod zcash;
 
 use spillproof_testing::{Mounted, circom_files, r1cs, seeded, skipped, variable};

@@ -117,7 +117,8 @@ fn new_programs_take_the_drop_in() {
     for [system, package, folder, example] in SYSTEMS {
         let mut new = program(BINARY);
         let text = said(
-            new.args(["new", system, "--system", system, "--json"])
+            new.args(["new", system, "--system", system, "--json", "--path"])
+                .arg(root())
                 .current_dir(dir.path()),
         );
         let outcome: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -146,4 +147,45 @@ fn new_programs_take_the_drop_in() {
             "{text}"
         );
     }
+}
+
+/// No path of the machine that built the program is in it: one that was moved takes the clone that it or the
+/// current folder is in.
+#[test]
+fn a_moved_program_takes_the_clone_around_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let moved = dir.path().join("spillproof");
+    fs::copy(BINARY, &moved).expect("a copy");
+    let refused = program(&moved)
+        .args(["new", "lost"])
+        .current_dir(dir.path())
+        .output()
+        .expect("it runs");
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{words}");
+    assert!(
+        words.contains("--path") && !dir.path().join("lost").exists(),
+        "{words}"
+    );
+    // The current folder is in the clone.
+    let made = dir.path().join("found");
+    let words = said(
+        program(&moved)
+            .arg("new")
+            .arg(&made)
+            .current_dir(root().join("docs")),
+    );
+    let drop_in = root().join("halo2-patch/axiom");
+    assert!(words.contains(drop_in.to_str().expect("text")), "{words}");
+    let readme = fs::read_to_string(made.join("README.md")).expect("a file");
+    assert!(readme.contains("docs/halo2.md"), "{readme}");
+    // A clone around the program.
+    let clone = dir.path().join("clone");
+    let drop_in = clone.join("halo2-patch/axiom");
+    fs::create_dir_all(&drop_in).expect("a folder");
+    fs::write(drop_in.join("build.rs"), "").expect("a file");
+    let inside = clone.join("spillproof");
+    fs::rename(&moved, &inside).expect("moved");
+    let words = said(program(&inside).args(["new", "near"]).current_dir(dir.path()));
+    assert!(words.contains("clone/halo2-patch/axiom"), "{words}");
 }

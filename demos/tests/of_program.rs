@@ -281,7 +281,9 @@ fn other_keys_and_witnesses_are_refused() {
     }
     for variable in ["0", "1"] {
         let mut command = Command::new(BINARY);
-        let line = format!("prove --key a.key --witness wrong.witness {srs} --memory 32MiB --out out");
+        let line = format!(
+            "prove --key a.key --witness wrong.witness {srs} --memory 32MiB --out out --report failed.html"
+        );
         let command = command.args(line.split_whitespace()).current_dir(dir.path());
         let output = command
             .env("SPILLPROOF_SELF_VERIFICATION", variable)
@@ -290,6 +292,15 @@ fn other_keys_and_witnesses_are_refused() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{words}");
         assert!(words.contains("Nothing was written"), "{words}");
+        assert!(
+            words.contains("MockProver shows where") && words.contains(" (failed)"),
+            "{words}"
+        );
+        let page = fs::read_to_string(at("failed.html")).expect("a page");
+        assert!(
+            page.contains("<td>verdict</td><td>failed: the witness does not satisfy"),
+            "{page}"
+        );
         assert_eq!(fs::read(at("out")).expect("a file"), b"kept");
     }
 }

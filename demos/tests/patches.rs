@@ -1,4 +1,4 @@
-//! What cargo makes of a patch, and which guard sees it: the claims of halo2-patch/README.md, on packages of
+//! What cargo makes of a patch, and which guard sees it: the claims of docs/halo2.md, on packages of
 //! a few lines. Two of them have the names and releases of halo2-axiom and of its drop-in; the registry is a
 //! folder.
 

@@ -105,7 +105,7 @@ const PAGE: (&str, &str) = ("SPILLPROOF_REPORT", "run.html");
 /// The table: its heading, phases and steps, in order.
 fn assert_table(said: &str, steps: &[&str]) {
     let table = said.split_once("phase ").expect(said).1;
-    assert!(table.lines().next().unwrap().contains("peak memory"), "{said}");
+    assert!(table.lines().next().unwrap().contains(" peak "), "{said}");
     let mut rest = table;
     for row in ["verifying key", "proving key", "prove"]
         .iter()
@@ -147,6 +147,11 @@ fn a_program_shows_its_steps_and_writes_a_page() {
             "lookups",
             "16.0 MiB",
             "busy cores",
+            "<td>rows</td><td>2^8</td>",
+            " advice, ",
+            "<td>verifying key</td>",
+            "BLAKE2b-256 ",
+            "<td>verdict</td><td>the proof verifies</td>",
         ] {
             assert!(page.contains(word), "{word}");
         }
@@ -203,7 +208,15 @@ fn zcash_programs_report_too() {
     );
     assert!(said.contains("\nspillproof: prove: opening ("), "{said}");
     assert_table(&said, &["  lookups", "  opening"]);
-    folder.page();
+    let page = folder.page();
+    for word in [
+        "<td>rows</td><td>2^8</td>",
+        " advice, ",
+        "<td>verifying key</td>",
+        "not verified",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ for system in axiom zcash; do
     zcash) crate=halo2_proofs release=0.4.1 variable=SPILLPROOF_HALO2_PROOFS_SRC ;;
     esac
     echo "== $system"
-    "$spillproof" new "$system" --system "$system" --repository "$repository"
+    "$spillproof" new "$system" --system "$system" --path "$repository"
     cd "$system"
     mkdir .cargo
     cargo vendor > .cargo/config.toml 2> vendor.log

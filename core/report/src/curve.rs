@@ -387,13 +387,28 @@ impl Curve {
                 mark.name
             )
         });
-        text.push_str(&format!(
-            "{:>10}  {}\n",
-            "",
-            names.collect::<Vec<_>>().join(" · ")
-        ));
+        for line in lines_of(names, columns) {
+            text.push_str(&format!("{:>10}  {line}\n", ""));
+        }
         text
     }
+}
+
+/// Names, as many on a line as `columns` letters hold.
+fn lines_of(names: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
+    const BETWEEN: &str = " · ";
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        let letters = |text: &str| text.chars().count();
+        match lines.last_mut() {
+            Some(line) if letters(line) + letters(BETWEEN) + letters(&name) <= columns => {
+                line.push_str(BETWEEN);
+                line.push_str(&name);
+            }
+            _ => lines.push(name),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -454,6 +469,12 @@ mod tests {
         assert_eq!(text.lines().count(), 6);
         assert!(text.lines().next().unwrap().contains('█'));
         assert!(text.contains("1 work") && text.contains("9.9 s"));
+        let mut many = curve();
+        let mark = many.marks[0].clone();
+        many.marks.resize(20, mark);
+        let text = many.text(58, 4);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(text.matches("work").count(), 20);
     }
 
     #[test]

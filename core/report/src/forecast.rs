@@ -49,6 +49,8 @@ struct Planned {
 pub struct Now {
     /// The part of the time that is over.
     pub fraction: f64,
+    /// Since the first step began.
+    pub elapsed_seconds: f64,
     /// Until the end.
     pub eta_seconds: f64,
 }
@@ -118,6 +120,7 @@ impl Forecast {
         self.fraction = self.fraction.max(fraction).min(1.0);
         Now {
             fraction: self.fraction,
+            elapsed_seconds: elapsed,
             eta_seconds,
         }
     }
@@ -148,6 +151,7 @@ mod tests {
         let at = |seconds: u64| begun + Duration::from_secs(seconds);
         let planned = Now {
             fraction: 0.0,
+            elapsed_seconds: 0.0,
             eta_seconds: 40.0,
         };
         assert_eq!(forecast.now(begun), planned);
@@ -158,6 +162,7 @@ mod tests {
         // Twice as slow as planned.
         forecast.begin("prove", "a", at(27));
         let now = forecast.now(at(27));
+        assert!(close(now.elapsed_seconds, 27.0), "{now:?}");
         assert!(close(now.eta_seconds, 30.0 * (24.0 / 14.0)), "{now:?}");
         // Past its time.
         let late = forecast.now(at(27 + 60));

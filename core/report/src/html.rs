@@ -1,11 +1,12 @@
 //! A run as one self-contained page: memory against the budget, disk rates, busy cores, and the table of
-//! phases and steps.
+//! phases and steps. Below 640 pixels pictures shrink with larger letters, and the table has fewer columns, so
+//! that nothing is cut.
 
 use std::fmt::Write;
 
 use super::svg::{self, escaped};
 use super::table::bytes;
-use super::{Bound, Phase, Report};
+use super::{Phase, Report};
 
 const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--dim:#666;--line:#ddd;--share:#cfe0f1;--paper:#fff}\
                      @media(prefers-color-scheme:dark){:root{--ink:#d8d8d8;--dim:#999;--line:#333a42;--share:#274563;--paper:#16191d}}\
@@ -19,7 +20,10 @@ const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--dim:#666;--line:
                      tr.step td{color:var(--dim);font-size:90%}tr.step td:first-child{padding-left:2em}\
                      tr.total td{font-weight:bold;border-top:2px solid var(--ink)}\
                      td.share{background:linear-gradient(var(--share),var(--share)) no-repeat left}\
-                     svg{width:100%;min-width:640px;height:auto;display:block}";
+                     svg{width:100%;height:auto;display:block}\
+                     @media(max-width:640px){body{margin:1em auto;padding:0 .5em}.more,svg .name{display:none}\
+                     th,td{padding:.2em .25em;font-size:12px}table.facts td:first-child{width:7em}tr.step td:first-child{padding-left:.8em;white-space:normal}\
+                     svg text{font-size:22px}}";
 
 /// The page. `facts` are lines with a name and a value.
 pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String {
@@ -61,8 +65,9 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     put(format_args!(
         "</table>\n<h2>Memory</h2>\n<div class=\"wide\">\n{}</div>\n<h2>Disk</h2>\n<div class=\"wide\">\n{}</div>\n\
          <h2>Processors</h2>\n<div class=\"wide\">\n{}</div>\n<h2>Phases</h2>\n<div class=\"wide\">\n<table>\n<tr><th>phase</th><th>seconds</th>\
-         <th>read</th><th>written</th><th>peak memory</th><th>processors, s</th><th>waited for the disk, s</th>\
-         <th>idle, s</th><th>bound by</th></tr>\n",
+         <th>read</th><th>written</th><th>peak memory</th><th class=\"more\">processors, s</th>\
+         <th class=\"more\">waited for the disk, s</th><th class=\"more\">waited for a processor, s</th>\
+         <th class=\"more\">idle, s</th><th>bound by</th></tr>\n",
         svg::render(report, "resident memory over time"),
         svg::render_rates(report, "disk, bytes a second"),
         svg::render_cores(report, "busy cores")
@@ -84,7 +89,8 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
 fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
     format!(
         "<tr{class}><td>{}</td><td class=\"share\" style=\"background-size:{:.1}% 100%\">{:.2}</td><td>{}</td><td>{}</td>\
-         <td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{}</td></tr>\n",
+         <td>{}</td><td class=\"more\">{:.2}</td><td class=\"more\">{:.2}</td><td class=\"more\">{:.2}</td>\
+         <td class=\"more\">{:.2}</td><td>{}</td></tr>\n",
         escaped(&phase.name),
         100.0 * phase.seconds / all_seconds.max(1e-9),
         phase.seconds,
@@ -93,11 +99,9 @@ fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
         bytes(phase.peak_bytes),
         phase.processor_seconds,
         phase.waited_seconds,
+        phase.queued_seconds,
         phase.idle_seconds,
-        match phase.bound {
-            Bound::Disk => "disk",
-            Bound::Compute => "compute",
-        }
+        phase.bound.words()
     )
 }
 

@@ -38,9 +38,56 @@ use spent::Spent;
 pub enum Bound {
     /// Waiting for the disk took more than half of the time.
     Disk,
-    /// It took less.
+    /// It did not, and threads that could run waited for a processor more than half as long as they ran:
+    /// other processes, or a control group's quota, had it.
+    Others,
+    /// Neither: the processors.
     Compute,
 }
+
+impl Bound {
+    /// The verdict in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Others => "other processes",
+            Self::Compute => "compute",
+        }
+    }
+
+    /// The verdict in one word, for a narrow column.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Others => "others",
+            Self::Compute => "compute",
+        }
+    }
+
+    /// The bound of `seconds`.
+    fn of(seconds: f64, waited: Waited) -> Self {
+        if waited.for_disk * 2.0 > seconds {
+            Self::Disk
+        } else if waited.for_processor * 2.0 > waited.ran && waited.for_processor > seconds / 10.0 {
+            Self::Others
+        } else {
+            Self::Compute
+        }
+    }
+}
+
+/// Seconds of all threads together.
+#[derive(Clone, Copy)]
+struct Waited {
+    for_disk: f64,
+    /// Of threads that could run.
+    for_processor: f64,
+    /// On a processor.
+    ran: f64,
+}
+
+/// Follows the name of a phase that failed.
+pub const FAILED: &str = " (failed)";
 
 /// One phase of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -61,10 +108,13 @@ pub struct Phase {
     pub processor_seconds: f64,
     /// How long threads waited for the disk.
     pub waited_seconds: f64,
+    /// How long threads that could run waited for a processor, all together; 0 where the kernel does not
+    /// count it.
+    pub queued_seconds: f64,
     /// The rest of `seconds`, with the processors' time spread over all cores: threads waited for each other
     /// or for the system.
     pub idle_seconds: f64,
-    /// Disk or processor.
+    /// Disk, processor or other processes.
     pub bound: Bound,
     /// Its steps, in the order in which they began; one may lie within another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,6 +129,8 @@ impl Phase {
         peak_bytes: u64,
     ) -> Self {
         let processor_seconds = (after.processor - before.processor).as_secs_f64();
+        // Threads that have ended are not counted any more.
+        let queued_seconds = after.queued.saturating_sub(before.queued).as_secs_f64();
         let (before, after) = (&before.io, &after.io);
         let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
         let idle_seconds = seconds - processor_seconds / cores() - waited.as_secs_f64();
@@ -91,12 +143,16 @@ impl Phase {
             peak_bytes,
             processor_seconds,
             waited_seconds: waited.as_secs_f64(),
+            queued_seconds,
             idle_seconds: idle_seconds.max(0.0),
-            bound: if waited.as_secs_f64() * 2.0 > seconds {
-                Bound::Disk
-            } else {
-                Bound::Compute
-            },
+            bound: Bound::of(
+                seconds,
+                Waited {
+                    for_disk: waited.as_secs_f64(),
+                    for_processor: queued_seconds,
+                    ran: processor_seconds,
+                },
+            ),
             steps: Vec::new(),
         }
     }
@@ -158,12 +214,10 @@ impl Report {
         let sum = |of: fn(&Phase) -> u64| self.phases.iter().map(of).sum();
         let sum_seconds = |of: fn(&Phase) -> f64| self.phases.iter().map(of).sum();
         let seconds: f64 = sum_seconds(|phase| phase.seconds);
-        let disk: f64 = self
-            .phases
-            .iter()
-            .filter(|phase| phase.bound == Bound::Disk)
-            .map(|phase| phase.seconds)
-            .sum();
+        let bound_by = |bound: Bound| -> f64 {
+            let bound = self.phases.iter().filter(|phase| phase.bound == bound);
+            bound.map(|phase| phase.seconds).sum()
+        };
         Phase {
             name: "total".into(),
             started_seconds: 0.0,
@@ -178,12 +232,12 @@ impl Report {
                 .unwrap_or(0),
             processor_seconds: sum_seconds(|phase| phase.processor_seconds),
             waited_seconds: sum_seconds(|phase| phase.waited_seconds),
+            queued_seconds: sum_seconds(|phase| phase.queued_seconds),
             idle_seconds: sum_seconds(|phase| phase.idle_seconds),
-            bound: if disk * 2.0 > seconds {
-                Bound::Disk
-            } else {
-                Bound::Compute
-            },
+            bound: [Bound::Disk, Bound::Others]
+                .into_iter()
+                .find(|bound| bound_by(*bound) * 2.0 > seconds)
+                .unwrap_or(Bound::Compute),
             steps: Vec::new(),
         }
     }
@@ -241,7 +295,7 @@ impl Recorder {
         self.limit_bytes = session.limit().map(|limit| limit.limit_bytes);
     }
 
-    /// Runs `work` as a phase. A failed phase is not recorded.
+    /// Runs `work` as a phase. One that fails is recorded with [`FAILED`] after its name.
     ///
     /// # Errors
     /// Those of `work`.
@@ -250,10 +304,11 @@ impl Recorder {
         let begun = self.begin(name);
         let result = work(&progress);
         drop(progress);
-        begun.ended();
-        let value = result?;
-        self.record(begun);
-        Ok(value)
+        match result {
+            Ok(_) => self.record(begun),
+            Err(_) => self.record_failed(begun),
+        }
+        result
     }
 
     /// Begins a phase, for a caller that cannot hold the recorder while it works: as [`Recorder::phase`],
@@ -271,6 +326,15 @@ impl Recorder {
             started: Instant::now(),
             seconds: OnceCell::new(),
         }
+    }
+
+    /// Records a phase that has failed.
+    pub fn record_failed(&mut self, begun: Begun) {
+        begun.ended();
+        self.record(Begun {
+            name: format!("{}{FAILED}", begun.name),
+            ..begun
+        });
     }
 
     /// Records a phase that has ended.
@@ -346,6 +410,73 @@ impl Recorder {
     }
 
     fn spent(&self) -> Spent {
-        Spent::now(self.storage.as_ref().map(Storage::stats).unwrap_or_default())
+        Spent::with_queue(self.storage.as_ref().map(Storage::stats).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spillproof_engine::storage::IoStats;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_is_what_most_of_the_time_went_to() {
+        let bound = |for_disk: f64, for_processor: f64, ran: f64| {
+            Bound::of(
+                10.0,
+                Waited {
+                    for_disk,
+                    for_processor,
+                    ran,
+                },
+            )
+        };
+        assert_eq!(bound(6.0, 9.0, 2.0), Bound::Disk);
+        assert_eq!(bound(1.0, 6.0, 9.0), Bound::Others);
+        assert_eq!(bound(1.0, 4.0, 9.0), Bound::Compute);
+        assert_eq!(bound(0.0, 0.5, 0.1), Bound::Compute, "idle: too little of both");
+    }
+
+    #[test]
+    fn a_failed_phase_is_recorded_as_one() {
+        let mut recorder = Recorder::start();
+        assert_eq!(recorder.phase("keys", |_| Ok::<_, ()>(1)), Ok(1));
+        assert_eq!(recorder.phase("prove", |_| Err::<(), _>("no")), Err("no"));
+        let names: Vec<_> = recorder
+            .finish()
+            .phases
+            .into_iter()
+            .map(|phase| phase.name)
+            .collect();
+        assert_eq!(names, ["keys", "prove (failed)"]);
+    }
+
+    /// Three threads for each core: some have to wait.
+    #[test]
+    fn a_queue_for_processors_is_seen() {
+        if Spent::with_queue(IoStats::default()).queued == std::time::Duration::ZERO
+            && !Path::new("/proc/self/schedstat").exists()
+        {
+            eprintln!("SKIPPED: the kernel does not count queues (CONFIG_SCHED_INFO)");
+            return;
+        }
+        let mut recorder = Recorder::start();
+        let until = Instant::now() + std::time::Duration::from_secs(1);
+        let spinning = |_: &Progress| {
+            std::thread::scope(|scope| {
+                let threads = 3 * cores() as usize;
+                let spawned: Vec<_> = (0..threads)
+                    .map(|_| scope.spawn(|| while Instant::now() < until {}))
+                    .collect();
+                // Counted while they live.
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                let queued = Spent::with_queue(IoStats::default()).queued;
+                drop(spawned);
+                Ok::<_, ()>(queued)
+            })
+        };
+        let queued = recorder.phase("spin", spinning).unwrap_or_default();
+        assert!(queued > std::time::Duration::from_millis(100), "{queued:?}");
     }
 }

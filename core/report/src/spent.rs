@@ -1,6 +1,7 @@
-//! Resources of the process so far: bytes, time blocked on the disk, processor time. A phase is the
-//! difference of two.
+//! Resources of the process so far: bytes, time blocked on the disk, time on processors and in the queue for
+//! them. A phase is the difference of two.
 
+use std::fs;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -13,6 +14,9 @@ pub struct Spent {
     pub io: IoStats,
     /// Time of processors, all threads together, in the program and in the kernel on its behalf.
     pub processor: Duration,
+    /// How long threads that could run waited for a processor, those that live, all together; zero where the
+    /// kernel does not count it.
+    pub queued: Duration,
 }
 
 impl Spent {
@@ -22,6 +26,29 @@ impl Spent {
         Self {
             io,
             processor: Duration::try_from(time).unwrap_or_default(),
+            queued: Duration::ZERO,
         }
     }
+
+    /// The same with the time in the queue, which takes a file of the kernel for each thread.
+    pub fn with_queue(io: IoStats) -> Self {
+        Self {
+            queued: queued(),
+            ..Self::now(io)
+        }
+    }
+}
+
+/// The second number of `/proc/self/task/*/schedstat`, in nanoseconds.
+fn queued() -> Duration {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+        return Duration::ZERO;
+    };
+    let of_thread = |thread: fs::DirEntry| -> Option<u64> {
+        // A thread may end meanwhile.
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let nanoseconds = threads.flatten().filter_map(of_thread).sum();
+    Duration::from_nanos(nanoseconds)
 }

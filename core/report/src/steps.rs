@@ -69,8 +69,27 @@ struct Log {
     /// Rounds of proofs that earlier runs had kept.
     resumed_rounds: u64,
     forecast: Option<Forecast>,
+    /// Bytes a second between the last two ticks, and the bytes at the last one.
+    rate: Rate,
     /// Whether there is a thread that shows the progress.
     is_ticking: bool,
+}
+
+/// How quickly bytes move.
+struct Rate {
+    bytes_per_second: f64,
+    last: Option<(Instant, u64)>,
+}
+
+impl Rate {
+    /// A tick, by which so many bytes had moved.
+    fn tick(&mut self, now: Instant, bytes: u64) {
+        if let Some((then, before)) = self.last {
+            let seconds = (now - then).as_secs_f64().max(1e-3);
+            self.bytes_per_second = bytes.saturating_sub(before) as f64 / seconds;
+        }
+        self.last = Some((now, bytes));
+    }
 }
 
 static LOG: Mutex<Log> = Mutex::new(Log {
@@ -81,6 +100,10 @@ static LOG: Mutex<Log> = Mutex::new(Log {
     column: 0,
     resumed_rounds: 0,
     forecast: None,
+    rate: Rate {
+        bytes_per_second: 0.0,
+        last: None,
+    },
     is_ticking: false,
 });
 static PRINTS_EVENTS: AtomicBool = AtomicBool::new(false);
@@ -106,7 +129,8 @@ impl Log {
         let Some(phase) = self.phase.clone() else { return };
         let now = self.now();
         if let Some(now) = now {
-            progress::overall(&phase, self.step.map(|step| (step, self.column)), &now);
+            let step = self.step.map(|step| (step, self.column));
+            progress::overall(&phase, step, &now, self.rate.bytes_per_second);
         } else if let Some(step) = self.step.filter(|_| kind == "begin") {
             progress::step(&phase, step);
         }
@@ -198,6 +222,9 @@ fn tick() {
             log.is_ticking = false;
             return;
         }
+        let moved = log.moved();
+        log.rate
+            .tick(Instant::now(), moved.bytes_read + moved.bytes_written);
         log.print("at", &[]);
         drop(log);
         thread::sleep(TICK);
@@ -254,7 +281,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         }
         let Some(span) = context.span(id) else { return };
         let mut log = log();
-        let (started, before) = (Instant::now(), Spent::now(log.moved()));
+        let (started, before) = (Instant::now(), Spent::with_queue(log.moved()));
         if let Log {
             phase: Some(phase),
             forecast: Some(forecast),
@@ -284,7 +311,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
             started: begun.started,
             ended: Instant::now(),
             before: begun.before,
-            after: Spent::now(log.moved()),
+            after: Spent::with_queue(log.moved()),
         };
         let (before, after) = (&step.before.io, &step.after.io);
         let fields = [
@@ -351,11 +378,29 @@ mod tests {
     fn a_line_has_its_phase_and_its_step() {
         let now = Now {
             fraction: 0.206,
+            elapsed_seconds: 3.7,
             eta_seconds: 14.2,
         };
         assert_eq!(line("prove", None, None), "spillproof: prove");
         let with_plan = line("prove", Some("lookups"), Some(now));
         assert_eq!(with_plan, "spillproof: prove: lookups (21 % done, 14 s left)");
+    }
+
+    #[test]
+    fn a_rate_is_of_the_last_two_ticks() {
+        let (mut rate, begun) = (
+            Rate {
+                bytes_per_second: 0.0,
+                last: None,
+            },
+            Instant::now(),
+        );
+        let rates = [(0, 100), (2, 500), (4, 500), (5, 100)].map(|(seconds, bytes)| {
+            rate.tick(begun + Duration::from_secs(seconds), bytes);
+            rate.bytes_per_second
+        });
+        // Another storage may have moved fewer.
+        assert_eq!(rates, [0.0, 200.0, 0.0, 0.0]);
     }
 
     #[test]

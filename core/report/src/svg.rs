@@ -168,7 +168,7 @@ impl Picture {
             let y = NAMES + NAME_LINE * line as f64;
             self.put(format_args!(
                 "<line x1=\"{from:.1}\" x2=\"{from:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#999\" stroke-width=\"0.5\"/>\n\
-                 <text x=\"{:.1}\" y=\"{y:.1}\" font-size=\"11\">{name}</text>\n",
+                 <text class=\"name\" x=\"{:.1}\" y=\"{y:.1}\" font-size=\"11\">{name}</text>\n",
                 BOTTOM + 22.0,
                 y,
                 x + 2.0

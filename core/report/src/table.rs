@@ -1,18 +1,13 @@
-//! The final table: one line a phase, numbers to the right.
+//! The final table: one line a phase, numbers to the right, 80 columns wide at most.
 
-use super::{Bound, Phase, Report};
+use super::{FAILED, Phase, Report};
 
 const COLUMNS: usize = 8;
 const HEADINGS: [&str; COLUMNS] = [
-    "phase",
-    "seconds",
-    "cores",
-    "disk wait",
-    "read",
-    "written",
-    "peak memory",
-    "bound by",
+    "phase", "seconds", "cores", "disk", "read", "written", "peak", "bound by",
 ];
+/// The rest of 80 columns.
+const NAME_LETTERS_MAX: usize = 22;
 
 /// The table of a run, with a total where there is more than one phase.
 pub fn render(report: &Report) -> String {
@@ -25,10 +20,14 @@ pub fn render(report: &Report) -> String {
             cells
         }));
     }
+    for row in &mut rows {
+        row[0] = shortened(&row[0]);
+    }
     let phases = rows.len();
     let total = (report.phases.len() > 1).then(|| cells(&report.total()));
     rows.extend(total);
     let mut text = grid(&HEADINGS, &rows, phases);
+    text.push_str("disk: seconds of waiting for it; peak: of resident memory; K, M, G: binary\n");
     if let Some(budget_bytes) = report.budget_bytes {
         let limit = report.limit_bytes.map_or_else(String::new, |limit_bytes| {
             format!("; limit on the process: {}", bytes(limit_bytes))
@@ -67,25 +66,66 @@ pub fn grid<const N: usize>(headings: &[&str; N], rows: &[[String; N]], rule_bef
     text
 }
 
-fn cells(phase: &Phase) -> [String; COLUMNS] {
-    let bound = match phase.bound {
-        Bound::Disk => "disk",
-        Bound::Compute => "compute",
+/// A name in as many letters as there is room for; that a phase failed stays.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= NAME_LETTERS_MAX {
+        return name.to_owned();
+    }
+    let (name, end) = match name.strip_suffix(FAILED) {
+        Some(name) => (name, FAILED),
+        None => (name, ""),
     };
+    let letters = NAME_LETTERS_MAX - end.len() - 1;
+    name.chars()
+        .take(letters)
+        .chain(['…'])
+        .chain(end.chars())
+        .collect()
+}
+
+fn cells(phase: &Phase) -> [String; COLUMNS] {
     [
         phase.name.clone(),
-        format!("{:.2}", phase.seconds),
+        seconds(phase.seconds),
         // The processor clock is too coarse below.
         match phase.seconds >= 0.005 {
             true => format!("{:.1}", phase.processor_seconds / phase.seconds),
             false => "-".to_owned(),
         },
-        format!("{:.2}", phase.waited_seconds),
-        bytes(phase.bytes_read),
-        bytes(phase.bytes_written),
-        bytes(phase.peak_bytes),
-        bound.to_owned(),
+        seconds(phase.waited_seconds),
+        narrow_bytes(phase.bytes_read),
+        narrow_bytes(phase.bytes_written),
+        narrow_bytes(phase.peak_bytes),
+        phase.bound.word().to_owned(),
     ]
+}
+
+/// Seconds in seven letters at most.
+fn seconds(seconds: f64) -> String {
+    if seconds < 10_000.0 {
+        format!("{seconds:.2}")
+    } else {
+        format!("{seconds:.0}")
+    }
+}
+
+/// Bytes in five letters at most: three digits and a binary suffix, as sizes of options are written.
+fn narrow_bytes(bytes: u64) -> String {
+    if bytes == 0 {
+        return "0".into();
+    }
+    let (mut value, mut suffix) = (bytes as f64 / 1024.0, "K");
+    for next in ["M", "G", "T", "P"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, suffix) = (value / 1024.0, next);
+    }
+    if value < 99.95 {
+        format!("{value:.1}{suffix}")
+    } else {
+        format!("{value:.0}{suffix}")
+    }
 }
 
 /// Bytes as text: one digit after the point, binary units.
@@ -141,6 +181,8 @@ pub fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Bound;
+    use crate::curve::Curve;
 
     #[test]
     fn columns_line_up() {
@@ -152,6 +194,50 @@ mod tests {
             grid(&["x", "n"], &rows, 1),
             "x       n\n---------\na       1\n---------\nlong  200\n"
         );
+    }
+
+    /// The longest names and numbers that there may be.
+    #[test]
+    fn the_table_fits_80_columns() {
+        let phase = |name: &str, bound| Phase {
+            name: name.into(),
+            started_seconds: 0.0,
+            seconds: 9_999.99,
+            bytes_read: 1023 << 30,
+            bytes_written: (1 << 50) - 1,
+            peak_bytes: 999 << 20,
+            processor_seconds: 9_999.99 * 128.0,
+            waited_seconds: 9_999.99,
+            queued_seconds: 0.0,
+            idle_seconds: 0.0,
+            bound,
+            steps: Vec::new(),
+        };
+        let mut outer = phase("verifying key of a long name (failed)", Bound::Others);
+        outer.steps.push(phase("commit fixed columns", Bound::Compute));
+        let report = Report {
+            phases: vec![outer, phase("prove", Bound::Disk)],
+            budget_bytes: Some(1 << 30),
+            limit_bytes: Some(2 << 30),
+            curve: Curve::default(),
+        };
+        let text = render(&report);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for words in [
+            "verifying ke… (failed)",
+            "  commit fixed columns ",
+            "others",
+            "999M",
+            "1.0T",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+
+    #[test]
+    fn narrow_sizes_have_five_letters() {
+        let texts = [0, 1, 1024, 99 << 20, 100 << 20, 1023 << 20, 1 << 40].map(narrow_bytes);
+        assert_eq!(texts, ["0", "0.0K", "1.0K", "99.0M", "100M", "1.0G", "1.0T"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn phase(name: &str, started_seconds: f64, seconds: f64, steps: Vec<Phase>) -> P
         peak_bytes: 47 * MIB,
         processor_seconds: 1.4 * seconds,
         waited_seconds: 0.1,
+        queued_seconds: 0.1,
         idle_seconds: 0.2,
         bound: Bound::Compute,
         steps,
@@ -85,6 +86,8 @@ fn a_page_of_some_seconds() {
     ] {
         assert!(page.contains(word), "{word}");
     }
+    // On a narrow screen nothing is wider than the page.
+    assert!(!page.contains("min-width:640") && page.contains("@media(max-width:640px)"));
     assert!(!page.contains(">20 s</text>") && !page.contains("NaN") && !page.contains("inf"));
     let rates = svg::render_rates(&report, "rates");
     assert!(rates.contains(">4 MiB/s</text>"), "no spike of the first second");

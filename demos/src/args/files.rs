@@ -217,10 +217,10 @@ impl Command {
                 .and_reads("--key", verify.key.as_ref())
                 .and_reads_once("--public", verify.public.as_ref())
                 .and_reads("--witness", verify.witness.as_ref()),
-            Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
+            Self::Demo(demo) => Files::default().and_streams("--svg", demo.svg.as_ref()),
             // `new` makes a folder, which may not be there.
             Self::Plan(plan) => Files::default().and_reads("--key", plan.key.as_ref()),
-            Self::New(_) | Self::Completions(_) | Self::Man => Files::default(),
+            Self::New(_) | Self::Completions(_) | Self::Man | Self::Options => Files::default(),
         }
     }
 }

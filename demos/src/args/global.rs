@@ -25,7 +25,7 @@ pub struct Global {
     /// the smaller budget of the two holds.
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_LIMIT", value_parser = size)]
     pub limit: Option<ByteSize>,
-    /// The folder of scratch files; best on NVMe, never on a tmpfs.
+    /// The folder of scratch files, preferably on NVMe. Do not use a tmpfs: it is RAM.
     #[arg(long, global = true, value_name = "DIR", env = "SPILLPROOF_DIR")]
     pub dir: Option<PathBuf>,
     /// Machine-readable results on standard output.
@@ -38,7 +38,7 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
     /// How scratch files are written: `sealed`, encrypted with a key that is in memory only, or `plain`, from
-    /// which the witness can be read. Sealed where the kernel allows it, unless said. Files with a name are
+    /// which the witness can be read. The default is sealed where the kernel allows it. Files with a name are
     /// never encrypted.
     #[arg(long, global = true, value_name = "sealed|plain", env = "SPILLPROOF_SCRATCH")]
     pub scratch: Option<Scratch>,
@@ -46,7 +46,7 @@ pub struct Global {
     /// on, or core dumps.
     #[arg(long, global = true, env = "SPILLPROOF_STRICT_SECRETS")]
     pub strict_secrets: bool,
-    /// The result and errors alone: no progress, no table, no warnings.
+    /// Only the result and errors: no progress, no table, no warnings.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Log the session (-v), the plans of the engine (-vv), everything (-vvv) on standard error; else

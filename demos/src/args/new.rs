@@ -14,8 +14,8 @@ pub struct New {
     /// Vesta).
     #[arg(long, value_enum, default_value_t = System::Axiom)]
     pub system: System,
-    /// The clone of spillproof's repository, which has the drop-ins; the one that this program was built in,
-    /// unless said.
+    /// The clone of spillproof's repository, which has the drop-ins; unless given, the clone that this program
+    /// or the current folder is in.
     #[arg(long, value_name = "DIR")]
-    pub repository: Option<PathBuf>,
+    pub path: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ pub struct Shape {
     pub circuit: Kind,
     /// The proof system.
     pub system: System,
-    /// The multi-opening argument of halo2-axiom; SHPLONK unless said.
+    /// The multi-opening argument of halo2-axiom; SHPLONK where there is none.
     pub scheme: Option<Scheme>,
 }
 
@@ -60,14 +60,14 @@ pub struct BuiltIn {
     /// 2^k rows of a built-in circuit.
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=28))]
     pub k: Option<u32>,
-    /// The built-in circuit; chain unless said.
+    /// The built-in circuit (default: chain).
     #[arg(long, value_enum)]
     pub circuit: Option<Kind>,
-    /// The proof system: axiom (halo2-axiom: KZG over BN254; unless said) or zcash (halo2_proofs: inner
+    /// The proof system: axiom (halo2-axiom: KZG over BN254; the default) or zcash (halo2_proofs: inner
     /// products over Vesta, without a setup).
     #[arg(long, value_enum)]
     pub system: Option<System>,
-    /// The multi-opening argument of halo2-axiom; shplonk unless said.
+    /// The multi-opening argument of halo2-axiom (default: shplonk).
     #[arg(long, value_enum)]
     pub scheme: Option<Scheme>,
 }
@@ -181,7 +181,7 @@ pub struct StatementArgs {
     /// Which circuit, how large.
     #[command(flatten)]
     pub built_in: BuiltIn,
-    /// The seed of the witness and of the prover's randomness; 1 unless said. With --witness: a proof that is
+    /// The seed of the witness and of the prover's randomness (default: 1). With --witness: a proof that is
     /// the same each time, for tests, since the seed is enough to compute the witness from the proof; without
     /// it, randomness is the system's.
     #[arg(long)]
@@ -238,7 +238,7 @@ pub struct Parameters {
         conflicts_with = "seed_of_srs"
     )]
     pub file: Option<PathBuf>,
-    /// The seed of the secret of an insecure SRS; 1 unless said.
+    /// The seed of the secret of an insecure SRS (default: 1).
     #[arg(id = "seed_of_srs", long = "srs-seed", value_name = "SRS_SEED")]
     pub seed: Option<u64>,
 }

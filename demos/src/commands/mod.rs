@@ -62,6 +62,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Open(Open::Verify(open))) => open_verify::run(global, &open),
         Some(Command::Completions(of)) => run::put_bytes(&args::completions(of.shell)),
         Some(Command::Man) => run::put_bytes(&args::man().map_err(Failure::file("the manual page"))?),
+        Some(Command::Options) => run::put_bytes(args::options().as_bytes()),
         Some(Command::Keygen(keygen)) => keygen::run(global, &keygen),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),

@@ -13,9 +13,6 @@ use crate::args::{Global, New};
 use crate::failure::Failure;
 use crate::run::{Result, Run};
 
-/// The clone that this program was built in.
-const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-
 /// Names that cargo or rustc refuse for a program, and those of its dependencies.
 const REFUSED_NAMES: [&str; 60] = [
     "abstract",
@@ -206,18 +203,41 @@ fn package_name(folder: &Path) -> Result<&str> {
     Ok(name)
 }
 
-/// The folder of the drop-in, as an absolute path.
+/// The folder of the drop-in, as an absolute path: in the clone that is named, else in the first folder around
+/// this program or around the current folder that has it.
 fn folder_of(drop_in: &DropIn, args: &New) -> Result<PathBuf> {
-    let repository = args.repository.as_deref().unwrap_or(Path::new(REPOSITORY));
-    let folder = repository.join(drop_in.folder);
-    match fs::canonicalize(&folder) {
-        Ok(folder) if folder.join("build.rs").is_file() => Ok(folder),
-        _ => Err(Failure::Usage(format!(
-            "{} is no clone of spillproof's repository, which has the drop-in in {}: name one with --repository",
-            repository.display(),
-            drop_in.folder
-        ))),
+    let is_drop_in = |folder: &PathBuf| folder.join("build.rs").is_file();
+    if let Some(clone) = &args.path {
+        let folder = fs::canonicalize(clone.join(drop_in.folder))
+            .ok()
+            .filter(is_drop_in);
+        return folder.ok_or_else(|| {
+            Failure::Usage(format!(
+                "--path {}: no clone of spillproof's repository, which has the drop-in in {}",
+                clone.display(),
+                drop_in.folder
+            ))
+        });
     }
+    let places = [std::env::current_exe(), std::env::current_dir()];
+    let places = places
+        .into_iter()
+        .flatten()
+        .filter_map(|place| fs::canonicalize(place).ok());
+    let mut folders = places.flat_map(|place| {
+        let around: Vec<_> = place
+            .ancestors()
+            .map(|folder| folder.join(drop_in.folder))
+            .collect();
+        around
+    });
+    folders.find(is_drop_in).ok_or_else(|| {
+        Failure::Usage(
+            "neither this program nor the current folder is in a clone of spillproof's repository, which has the drop-ins: name one \
+             with --path"
+                .into(),
+        )
+    })
 }
 
 fn manifest(name: &str, drop_in: &DropIn, patch: &Path) -> Result<String> {
@@ -256,7 +276,9 @@ opt-level = 3
 }
 
 fn readme(name: &str, drop_in: &DropIn, patch: &Path) -> String {
-    let (package, documents) = (drop_in.package, patch.with_file_name("README.md"));
+    let package = drop_in.package;
+    let documents = patch.join("../../docs/halo2.md");
+    let documents = fs::canonicalize(&documents).unwrap_or(documents);
     format!(
         "# {name}
 
@@ -314,7 +336,8 @@ mod tests {
     fn releases_are_those_of_the_drop_ins() {
         for system in [System::Axiom, System::Zcash] {
             let drop_in = DropIn::of(system);
-            let manifest = Path::new(REPOSITORY).join(drop_in.folder).join("Cargo.toml");
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            let manifest = root.join(drop_in.folder).join("Cargo.toml");
             let manifest = fs::read_to_string(manifest).unwrap();
             for line in [
                 format!("name = \"{}\"", drop_in.package),

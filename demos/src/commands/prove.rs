@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof_engine::Session;
@@ -17,8 +18,9 @@ use crate::output::{Output, write_together};
 use crate::read_once::read_whole;
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run, start_global_threads};
+use crate::systems;
+use crate::systems::of_program::{self, PublicJson};
 use crate::systems::params::insecurity;
-use crate::systems::{self, of_program};
 use spillproof_circuits::{Kind, System};
 
 #[derive(Serialize)]
@@ -93,6 +95,37 @@ impl Outcome {
         Ok(insecurity)
     }
 
+    /// The result in words.
+    fn tell(&self, run: &Run) {
+        if self.resumed_rounds > 0 {
+            run.say(format_args!(
+                "the proof went on after {} rounds of its checkpoint",
+                self.resumed_rounds
+            ));
+        }
+        run.say(format_args!(
+            "{}: a proof of {} bytes",
+            self.file, self.proof_bytes
+        ));
+        if let Some(used) = &self.gpu {
+            run.say(used.said());
+        }
+    }
+
+    /// Lines of the page.
+    fn facts(&self, proof: &[u8]) -> Vec<(&'static str, String)> {
+        vec![
+            ("circuit", self.name()),
+            ("rows", format!("2^{}", self.k)),
+            ("opening", self.scheme.to_owned()),
+            ("proof", format!("{} bytes", self.proof_bytes)),
+            (
+                "digest of the proof",
+                format!("BLAKE3 {}", blake3::hash(proof).to_hex()),
+            ),
+        ]
+    }
+
     /// The circuit's name.
     fn name(&self) -> String {
         match (self.circuit, &self.key) {
@@ -102,7 +135,7 @@ impl Outcome {
     }
 }
 
-/// Proves.
+/// Proves. A run that fails after its session was opened leaves its table on standard error, and its page.
 ///
 /// # Errors
 /// The engine's and halo2's.
@@ -117,27 +150,92 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let is_reproducible = !matches!(&proved, Proved::OfProgram(of, _) if of.seed.is_none());
     halo2_axiom::spillproof::set_reproducible(is_reproducible);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
-    let session = if args.no_session {
-        global.no_limit("--no-session proves without one")?;
-        start_global_threads()?;
-        None
-    } else {
-        let checkpoints =
-            Checkpoints::configured(args.checkpoint.as_deref(), args.checkpoint_key.as_deref())?;
-        let keeping = |builder: SessionBuilder| match checkpoints {
-            Some(checkpoints) => builder.checkpoints(checkpoints),
-            None => builder,
-        };
-        Some(run.session_with(ByteSize::Auto, gpu.accelerator(), keeping)?)
+    let session = session(&mut run, args, &gpu)?;
+    let session = session.as_ref();
+    let guard = session.map_or_else(Session::suspend, |session| session.install());
+    let made = make(&mut run, args, &proved, (session, &gpu));
+    drop(guard);
+    steps::forget();
+    let written = made.and_then(|made| {
+        let mut results = vec![(out, made.proof.clone())];
+        if let (Some(file), Some(public)) = (public_file, &made.public) {
+            results.push((file, serde_json::to_vec_pretty(public)?));
+        }
+        write_together(results)?;
+        Ok(made)
+    });
+    let Made {
+        mut outcome, proof, ..
+    } = match written {
+        Ok(made) => made,
+        Err(failure) => {
+            let report = run.fail();
+            if let Some(file) = report_file {
+                let verdict = ("verdict", format!("failed: {failure}"));
+                let facts = [facts_before(), vec![verdict], facts_of_session(session)].concat();
+                file.write(html::render(&report, "spillproof prove: failed", &facts))?;
+            }
+            return Err(failure);
+        }
     };
+    outcome.gpu = gpu.used();
+    outcome.resumed_rounds = steps::resumed_rounds();
+    outcome.tell(&run);
+    let insecurity = outcome.note(&run, proved.parameters())?;
+    let title = format!("spillproof prove: {}, k = {}", outcome.name(), outcome.k);
+    let report = run.finish("prove", &outcome)?;
+    if let Some(file) = svg_file {
+        file.write(svg::render(&report, &title))?;
+    }
+    if let Some(file) = samples_file {
+        file.write(report.curve.csv())?;
+    }
+    if let Some(file) = report_file {
+        let mut facts = [facts_before(), outcome.facts(&proof)].concat();
+        facts.extend(insecurity.map(|words| ("parameters", words.to_owned())));
+        facts.extend(facts_of_session(session));
+        file.write(html::render(&report, &title, &facts))?;
+    }
+    Ok(())
+}
+
+/// The session of a proof, unless it is made without one.
+fn session(run: &mut Run, args: &Prove, gpu: &OnGpu) -> Result<Option<Arc<Session>>> {
+    if args.no_session {
+        run.global.no_limit("--no-session proves without one")?;
+        start_global_threads()?;
+        return Ok(None);
+    }
+    let checkpoints = Checkpoints::configured(args.checkpoint.as_deref(), args.checkpoint_key.as_deref())?;
+    let keeping = |builder: SessionBuilder| match checkpoints {
+        Some(checkpoints) => builder.checkpoints(checkpoints),
+        None => builder,
+    };
+    run.session_with(ByteSize::Auto, gpu.accelerator(), keeping)
+        .map(Some)
+}
+
+/// A proof that is made and not yet written.
+struct Made {
+    outcome: Outcome,
+    proof: Vec<u8>,
+    /// Of a program's own circuit.
+    public: Option<PublicJson>,
+}
+
+/// Makes the proof, in the current session if there is one.
+fn make(
+    run: &mut Run,
+    args: &Prove,
+    proved: &Proved,
+    (session, gpu): (Option<&Arc<Session>>, &OnGpu),
+) -> Result<Made> {
+    let global = &run.global;
     let is_watched = !global.quiet && (global.json || std::io::stderr().is_terminal());
-    let guard = session
-        .as_ref()
-        .map_or_else(Session::suspend, |session| session.install());
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let (mut outcome, proof, public) = match &proved {
+    match proved {
         Proved::BuiltIn(statement) => {
-            if let Some(session) = &session {
+            if let Some(session) = session {
                 let shape = &statement.shape;
                 // A budget that is too small is refused before the parameters are made.
                 let planned = systems::plan(session, shape, session.budget().limit_bytes())?;
@@ -153,11 +251,15 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             }
             let took_part = || gpu.took_part();
             let proof = systems::prove(&mut run.recorder, statement, args.key.as_deref(), "", &took_part)?;
-            (Outcome::of(statement, &proof, &args.out), proof, None)
+            Ok(Made {
+                outcome: Outcome::of(statement, &proof, &args.out),
+                proof,
+                public: None,
+            })
         }
         Proved::OfProgram(of, witness) => {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
-            if let Some(session) = &session {
+            if let Some(session) = session {
                 let shape = of_program::shape(&key, of.scheme);
                 let planned = of_program::plan(session, &shape, session.budget().limit_bytes())?;
                 let awaited = Awaited {
@@ -176,66 +278,33 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
                 public: shown(&args.public),
                 ..Outcome::of_program(of, key.k(), &proof, &args.out)
             };
-            (outcome, proof, Some(public))
+            Ok(Made {
+                outcome,
+                proof,
+                public: Some(public),
+            })
         }
+    }
+}
+
+/// Lines of the page: the command and the machine.
+fn facts_before() -> Vec<(&'static str, String)> {
+    let mut facts = vec![("command", command_line())];
+    facts.extend(machine::facts());
+    facts
+}
+
+/// Lines of the page about the session.
+fn facts_of_session(session: Option<&Arc<Session>>) -> Vec<(&'static str, String)> {
+    let Some(session) = session else {
+        return Vec::new();
     };
-    drop(guard);
-    steps::forget();
-    let mut results = vec![(out, proof.clone())];
-    if let (Some(file), Some(public)) = (public_file, public) {
-        results.push((file, serde_json::to_vec_pretty(&public)?));
-    }
-    write_together(results)?;
-    outcome.gpu = gpu.used();
-    outcome.resumed_rounds = steps::resumed_rounds();
-    if outcome.resumed_rounds > 0 {
-        run.say(format_args!(
-            "the proof went on after {} rounds of its checkpoint",
-            outcome.resumed_rounds
-        ));
-    }
-    run.say(format_args!(
-        "{}: a proof of {} bytes",
-        outcome.file, outcome.proof_bytes
-    ));
-    if let Some(used) = &outcome.gpu {
-        run.say(used.said());
-    }
-    let insecurity = outcome.note(&run, proved.parameters())?;
-    let title = format!("spillproof prove: {}, k = {}", outcome.name(), outcome.k);
-    let report = run.finish("prove", &outcome)?;
-    if let Some(file) = svg_file {
-        file.write(svg::render(&report, &title))?;
-    }
-    if let Some(file) = samples_file {
-        file.write(report.curve.csv())?;
-    }
-    if let Some(file) = report_file {
-        let mut facts = vec![("command", command_line())];
-        facts.extend(machine::facts());
-        facts.extend([
-            ("circuit", outcome.name()),
-            ("rows", format!("2^{}", outcome.k)),
-            ("opening", outcome.scheme.to_owned()),
-            ("proof", format!("{} bytes", outcome.proof_bytes)),
-            (
-                "digest of the proof",
-                format!("BLAKE3 {}", blake3::hash(&proof).to_hex()),
-            ),
-        ]);
-        facts.extend(insecurity.map(|words| ("parameters", words.to_owned())));
-        if let Some(session) = &session {
-            facts.push(("threads", session.threads().to_string()));
-            let scratch = format!(
-                "{} ({})",
-                session.dir().display(),
-                session.storage().backend_name()
-            );
-            facts.push(("scratch", scratch));
-        }
-        file.write(html::render(&report, &title, &facts))?;
-    }
-    Ok(())
+    let scratch = format!(
+        "{} ({})",
+        session.dir().display(),
+        session.storage().backend_name()
+    );
+    vec![("threads", session.threads().to_string()), ("scratch", scratch)]
 }
 
 /// The command line of this process, with quotes where a shell would need them.

@@ -310,7 +310,7 @@ fn verify_phases<V: Verifier>(
     key_file: Option<&Path>,
     proofs: &[&[u8]],
 ) -> Result<()> {
-    let (params, key) = recorder.phase("stock: parameters and key", |_| match key_file {
+    let (params, key) = recorder.phase("stock: setup", |_| match key_file {
         Some(path) => {
             let key = V::open_verifying_key(path, &statement.shape)?;
             Ok::<_, Failure>((V::verifier_params(statement)?, key))

@@ -75,13 +75,7 @@ pub fn prove(
     // The session's own verification can be turned off, and needs room for a copy of the public inputs.
     recorder.phase("verify", |_| {
         let verified = dropin::proof::verify_columns(&params, vk, &witness.instances(), &proof, of.scheme);
-        verified.map_err(|error| {
-            Failure::DoesNotVerify(Unverified {
-                jobs: 0,
-                jobs_before: 0,
-                reason: error.to_string(),
-            })
-        })
+        verified.map_err(|error| Failure::DoesNotVerify(Unverified::by_processor(vk, error)))
     })?;
     let public = witness.instances().into_iter().map(|values| {
         let digits = |value: &Fr| {
@@ -140,7 +134,7 @@ fn read_public(path: &Path, columns: usize) -> Result<Vec<Vec<Fr>>> {
         let value: Option<Fr> = decoded.and_then(|()| Fr::from_repr(repr).into());
         value.ok_or_else(|| {
             refused(format!(
-                "{digits} is no public input: 64 hexadecimal digits, below the modulus, are"
+                "{digits} is no public input: expected 64 hexadecimal digits of a number below the modulus"
             ))
         })
     };
@@ -156,7 +150,7 @@ fn verify_with(
     public: &[&[Fr]],
     proof: &[u8],
 ) -> Result<()> {
-    let (params, vk) = recorder.phase("stock: parameters and key", |_| {
+    let (params, vk) = recorder.phase("stock: setup", |_| {
         let of_key = |error| Failure::of_file(&of.key, error);
         let bytes = key.verifying_key_bytes().map_err(of_key)?;
         let vk = stock::described::read_verifying_key(&bytes, &key.description).map_err(of_key)?;

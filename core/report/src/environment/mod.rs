@@ -3,6 +3,7 @@
 //! ```text
 //!   settings.rs  the variables
 //!   page.rs      the file of the page
+//!   said.rs      warnings, and what is said before a panic
 //!   exit.rs      the end of a process in which they had no effect
 //! ```
 //!
@@ -13,15 +14,18 @@
 //! [`steps::layer`].
 //!
 //! A process reports one phase at a time: a phase that another thread begins meanwhile is not reported, and
-//! its steps are shown among those of the phase under way. A phase that fails is in no table and on no page.
+//! its steps are shown among those of the phase under way. After a phase that fails, by an error or a panic,
+//! the table and the page follow at once.
 //! The kernel's mark of the most resident memory (`VmHWM`) is reset where a phase begins.
 //!
 //! Memory: that of a [`Recorder`], with [`PHASES_MAX`] phases.
 
 mod exit;
 mod page;
+mod said;
 mod settings;
 
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +47,7 @@ use crate::progress::{Progress, say};
 use crate::{Begun, Recorder, Report, html, is_tmpfs, machine, steps, table};
 
 pub use exit::asked;
+pub use said::{PANICS, raise, warn};
 pub use settings::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 use settings::{Settings, Style};
 
@@ -59,6 +64,8 @@ struct State {
     untold: usize,
     /// Phases that the page leaves out.
     forgotten: usize,
+    /// Lines of the page about the last phase, each with a name.
+    facts: Vec<(&'static str, String)>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -164,6 +171,7 @@ fn take_over(session: &Session, drop_in: &str) -> Result<(), Invalid> {
         worker: None,
         untold: 0,
         forgotten: 0,
+        facts: Vec::new(),
     });
     Ok(())
 }
@@ -171,7 +179,7 @@ fn take_over(session: &Session, drop_in: &str) -> Result<(), Invalid> {
 fn warn_of_tmpfs(dir: &Path) {
     if is_tmpfs(dir) {
         say(format_args!(
-            "spillproof: warning: {} is a tmpfs, so scratch files are memory: name a folder on a disk in {DIR_VARIABLE}",
+            "spillproof: warning: {} is a tmpfs, which is RAM: name a folder on a disk in {DIR_VARIABLE}",
             dir.display()
         ));
     }
@@ -193,17 +201,81 @@ fn receive_steps(drop_in: &str) {
 }
 
 /// Runs `work` as a phase of `session`, if reports are asked for and no other phase is under way. After a
-/// proof, the table of the phases since the last one goes to standard error, and the page is written.
+/// proof, and after a phase that fails, the table of the phases since the last one goes to standard error, and
+/// the page is written.
 ///
 /// # Errors
 /// Those of `work`.
-pub fn phase<T, E>(session: &Session, phase: Phase, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub fn phase<T, E: Display>(
+    session: &Session,
+    phase: Phase,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     let Some(reported) = Reported::begin(session, phase) else {
         return work();
     };
-    let value = work()?;
-    reported.done(session);
-    Ok(value)
+    let done = work();
+    match &done {
+        Ok(_) => reported.done(),
+        Err(error) => fact(VERDICT, || format!("{} failed: {error}", phase.name())),
+    }
+    done
+}
+
+/// The name of the line that says whether a proof was verified.
+pub const VERDICT: &str = "verdict";
+
+/// What a page says of a circuit.
+#[derive(Debug, Clone, Copy)]
+pub struct CircuitInWords {
+    /// Advice columns.
+    pub advice: usize,
+    /// Fixed columns, those of selectors among them.
+    pub fixed: usize,
+    /// Instance columns.
+    pub instance: usize,
+    /// Constraints of all gates.
+    pub constraints: usize,
+    /// Lookup arguments.
+    pub lookups: usize,
+    /// Columns under the permutation.
+    pub permuted: usize,
+    /// The degree of the constraints.
+    pub degree: usize,
+    /// Circuits in one proof.
+    pub circuits: usize,
+}
+
+impl Display for CircuitInWords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} advice, {} fixed, {} instance columns; {} constraints of degree {}, {} lookups, {} permuted columns",
+            self.advice,
+            self.fixed,
+            self.instance,
+            self.constraints,
+            self.degree,
+            self.lookups,
+            self.permuted
+        )?;
+        match self.circuits {
+            1 => Ok(()),
+            circuits => write!(f, "; {circuits} circuits"),
+        }
+    }
+}
+
+/// A line of the page about the phase that this thread is in; a later value of the same name takes its place.
+/// It is asked for only where there is a page.
+pub fn fact(name: &'static str, value: impl FnOnce() -> String) {
+    let mut state = state();
+    let mine = state
+        .as_mut()
+        .filter(|state| state.settings.page.is_some() && state.worker == Some(thread::current().id()));
+    let Some(state) = mine else { return };
+    state.facts.retain(|(known, _)| *known != name);
+    state.facts.push((name, value()));
 }
 
 /// The plan of the phase that this thread is in, for its progress; it is asked for only where it is shown. A
@@ -225,7 +297,8 @@ pub fn expect(phase: Phase, plan: impl FnOnce() -> Result<Plan>) {
 }
 
 /// A phase under way.
-struct Reported {
+struct Reported<'s> {
+    session: &'s Session,
     phase: Phase,
     /// Until it is recorded.
     begun: Option<Begun>,
@@ -234,13 +307,15 @@ struct Reported {
     unwatches: bool,
 }
 
-impl Reported {
-    fn begin(session: &Session, phase: Phase) -> Option<Self> {
+impl<'s> Reported<'s> {
+    fn begin(session: &'s Session, phase: Phase) -> Option<Self> {
         let mut state = state();
         let state = state.as_mut().filter(|state| state.worker.is_none())?;
         state.worker = Some(thread::current().id());
+        state.facts.clear();
         state.recorder.watch(session);
         Some(Self {
+            session,
             phase,
             progress: match state.settings.progress {
                 Some(Style::Text) => Progress::start(phase.name()),
@@ -251,18 +326,23 @@ impl Reported {
         })
     }
 
-    /// Records it.
-    fn done(mut self, session: &Session) {
+    /// It ended well.
+    fn done(mut self) {
+        self.record(Recorder::record, self.phase == Phase::Proof);
+    }
+
+    /// Records it, unless it is recorded, and tells of it.
+    fn record(&mut self, record: fn(&mut Recorder, Begun), tells: bool) {
         self.end();
         let mut state = state();
         let (Some(state), Some(begun)) = (state.as_mut(), self.begun.take()) else {
             return;
         };
-        state.recorder.record(begun);
+        record(&mut state.recorder, begun);
         state.untold += 1;
         state.forgotten += state.recorder.keep(PHASES_MAX);
-        if self.phase == Phase::Proof {
-            state.tell(session);
+        if tells {
+            state.tell(self.session);
         }
     }
 
@@ -275,9 +355,13 @@ impl Reported {
     }
 }
 
-impl Drop for Reported {
+impl Drop for Reported<'_> {
     fn drop(&mut self) {
-        self.end();
+        if thread::panicking() {
+            fact(VERDICT, || format!("{} failed in a panic", self.phase.name()));
+        }
+        // One that is recorded by now ended well.
+        self.record(Recorder::record_failed, true);
         if let Some(state) = state().as_mut() {
             state.worker = None;
             if self.unwatches {
@@ -309,6 +393,7 @@ impl State {
             session.storage().backend_name()
         );
         let mut facts = machine::facts();
+        facts.extend(self.facts.iter().cloned());
         facts.extend([("threads", session.threads().to_string()), ("scratch", scratch)]);
         if self.forgotten > 0 {
             facts.push(("phases that are left out", self.forgotten.to_string()));

@@ -39,7 +39,7 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::VerifyingKey, circuit)?;
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::VerifyingKey, circuit, true)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let commitments = Config::verifying_key(keygen, &mut |columns| Ok(commit(params, columns)))?;
     let mut vk = made.into_verifying_key(commitments);
@@ -47,18 +47,23 @@ where
     Ok(vk)
 }
 
-/// The making of keys, when the session has room for it.
+/// The making of keys, when the session has room for it. Where a verifying key is made, a degree that
+/// upstream cuts is said: upstream makes the key, and no proof of it verifies.
 fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
     session: &Arc<Session>,
     k: u32,
     phase: Phase,
     #[cfg_attr(not(feature = "circuit-params"), allow(unused_variables))] circuit: &ConcreteCircuit,
+    makes_verifying_key: bool,
 ) -> io::Result<Task> {
     let mut cs = ConstraintSystem::default();
     #[cfg(feature = "circuit-params")]
     ConcreteCircuit::configure_with_params(&mut cs, circuit.params());
     #[cfg(not(feature = "circuit-params"))]
     ConcreteCircuit::configure(&mut cs);
+    if let Some(degree) = circuit::DegreeTooHigh::of(&cs).filter(|_| makes_verifying_key) {
+        spillproof_report::environment::warn(degree);
+    }
     // A device may take part: the key remembers it, and proofs with it are verified.
     admit(session, &cs, Work::made(k, 1), phase, Participation::MayTakePart)
 }
@@ -77,7 +82,7 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::ProvingKey, circuit)?;
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::ProvingKey, circuit, vk.is_none())?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let mut commit = |columns: &[_]| Ok(commit(params, columns));
     let (columns, commitments) = Config::proving_key(keygen, vk.is_none().then_some(&mut commit))?;

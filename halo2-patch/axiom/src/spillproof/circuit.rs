@@ -1,5 +1,7 @@
 //! Upstream's constraint system in the types of `spillproof-plonk`.
 
+use std::fmt;
+
 use ff::{Field, WithSmallOrderMulGroup};
 use spillproof_plonk::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
 
@@ -39,6 +41,42 @@ pub(crate) fn constraint_system<F: Field>(
         instance_queries: queries(&cs.instance_queries),
         degree,
         blinding_factors: cs.blinding_factors(),
+    }
+}
+
+/// Upstream makes keys for constraints of degree 5 at most, or of the degree in its variable `MAX_DEGREE`. No
+/// proof of a circuit with constraints of a higher degree verifies, and upstream says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DegreeTooHigh {
+    /// The degree of the circuit's constraints.
+    pub constraints: usize,
+    /// The degree that its keys are made for.
+    pub keys: usize,
+}
+
+impl DegreeTooHigh {
+    /// Of a constraint system, if it is.
+    pub(crate) fn of<F: Field>(cs: &plonk::ConstraintSystem<F>) -> Option<Self> {
+        let gates = cs
+            .gates
+            .iter()
+            .flat_map(|gate| gate.polynomials())
+            .map(|poly| poly.degree());
+        let lookups = cs.lookups.iter().map(|lookup| lookup.required_degree());
+        let constraints = gates.chain(lookups).max().unwrap_or(0);
+        let keys = cs.degree();
+        (constraints > keys).then_some(Self { constraints, keys })
+    }
+}
+
+impl fmt::Display for DegreeTooHigh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { constraints, keys } = self;
+        write!(
+            f,
+            "the circuit has constraints of degree {constraints}, and halo2-axiom makes keys for degree {keys}: no proof verifies. Set \
+             MAX_DEGREE={constraints} where keys are made, where proofs are made and where they are verified, or split the constraints"
+        )
     }
 }
 

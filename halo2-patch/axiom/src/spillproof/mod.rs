@@ -92,10 +92,13 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
+use ::spillproof_report::environment;
+
 pub use ::spillproof_plonk::{description, CircuitDescription, SavedError};
-pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
+pub use ::spillproof_report::environment::{PANICS, PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
 pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
+pub use circuit::DegreeTooHigh;
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
 pub use gpu::{Caching, Choice, GpuAccelerator, GpuRequest, Offload, UseGpu};
@@ -182,8 +185,7 @@ pub(crate) fn error_of<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, 
 
 /// The value, where a signature of stock's has no error to report one of the engine. Inside of [`error_of`]
 /// the error goes there. Elsewhere there is no other way than a panic, whose payload is that error, a
-/// [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints
-/// no such payload.
+/// [`spillproof::Error`](spillproof_engine::Error); its text is said before.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
@@ -191,20 +193,10 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
         Err(error) => error,
     };
     match error.downcast::<spillproof_engine::Error>() {
-        Ok(error) => {
-            if spillproof_report::environment::has_programs_subscriber() {
-                tracing::error!(target: PANICS, "spillproof: {error}");
-            } else {
-                eprintln!("spillproof: {error}");
-            }
-            panic::panic_any(error)
-        }
+        Ok(error) => environment::raise(error),
         Err(error) => panic!("spillproof: {error}"),
     }
 }
-
-/// The target of what is said before a panic, for a program that catches the payload and says it itself.
-pub const PANICS: &str = "spillproof::panics";
 
 /// Is upstream's prover to draw the random polynomial of the vanishing argument by one thread, in order?
 /// Within a session always; the reproducible switch moreover draws it from the caller's rng.

@@ -38,7 +38,7 @@ use std::io;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use ff::Field;
+use ff::{Field, PrimeField};
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2curves::CurveAffine;
 use pairing::Engine;
@@ -48,8 +48,9 @@ use spillproof_engine::plan::Phase;
 use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Session;
 use spillproof_plonk::{Opening, Transcript as Transcribed};
-use spillproof_report::environment;
+use spillproof_report::environment::{self, CircuitInWords, VERDICT};
 
+use super::circuit::DegreeTooHigh;
 use super::plan::{expected, minimum_bytes, rehearse, Work};
 use super::switch::self_verification;
 use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
@@ -62,17 +63,29 @@ use crate::transcript::{ChallengeScalar, EncodedChallenge, Transcript, Transcrip
 
 /// A proof that does not verify. It is what `create_proof` returns inside of
 /// [`plonk::Error::Transcript`]; [`Unverified::of`] finds it there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Unverified {
     /// Jobs of this proof that the accelerator did.
     pub jobs: u64,
     /// Jobs of its keys that an accelerator did.
     pub jobs_before: u64,
+    /// Whether the keys are for a lower degree than the circuit's constraints have.
+    pub degree: Option<DegreeTooHigh>,
     /// What the verifier said.
     pub reason: String,
 }
 
 impl Unverified {
+    /// Of a proof that the processor made alone, with this key.
+    pub fn by_processor<C: CurveAffine>(vk: &VerifyingKey<C>, reason: impl fmt::Display) -> Self {
+        Self {
+            jobs: 0,
+            jobs_before: 0,
+            degree: DegreeTooHigh::of(vk.cs()),
+            reason: reason.to_string(),
+        }
+    }
+
     /// The one behind a prover's error, if there is one.
     pub fn of(error: &plonk::Error) -> Option<&Self> {
         match error {
@@ -87,9 +100,15 @@ impl fmt::Display for Unverified {
         let Self {
             jobs,
             jobs_before,
+            degree,
             reason,
         } = self;
-        if *jobs > 0 {
+        if let Some(degree) = degree {
+            write!(
+                f,
+                "the proof does not verify ({reason}), and is not to be used: {degree}"
+            )
+        } else if *jobs > 0 {
             write!(
                 f,
                 "a device did {jobs} jobs of this proof, and it does not verify ({reason}): it is not to be used. The device is not \
@@ -99,8 +118,9 @@ impl fmt::Display for Unverified {
         } else if *jobs_before == 0 {
             write!(
                 f,
-                "the proof does not verify ({reason}): it is not to be used. Either the witness does not satisfy the circuit, or the parameters \
-                 or keys do not belong together, or a disk or a memory of this machine is at fault"
+                "the witness does not satisfy the circuit: the proof does not verify ({reason}), and is not to be used. \
+                 MockProver shows where. If it finds nothing, the parameters or keys do not belong together, or a disk or a memory of this \
+                 machine is at fault"
             )
         } else {
             write!(
@@ -110,6 +130,13 @@ impl fmt::Display for Unverified {
                  witness does not satisfy the circuit"
             )
         }
+    }
+}
+
+/// Its words: `unwrap` prints them in the middle of the prover's error.
+impl fmt::Debug for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Unverified: {self}")
     }
 }
 
@@ -488,6 +515,11 @@ impl Watch {
             true => Participation::MayTakePart,
             false => Participation::TakesNoPart,
         };
+        environment::fact("rows", || format!("2^{}", work.k));
+        environment::fact("circuit", || in_words(vk.cs(), work.circuits).to_string());
+        environment::fact("verifying key", || {
+            hex(vk.transcript_repr().to_repr().as_ref().iter().rev())
+        });
         Ok(Self {
             task: admit(session, vk.cs(), work, Phase::Proof, accelerator)?,
             can_be_verified,
@@ -529,8 +561,10 @@ impl Watch {
         let by_device = jobs + self.jobs_before > 0;
         let (Some(check), Some(record), true) = (check, recording.record, by_device || self.verifies_itself)
         else {
+            environment::fact(VERDICT, || "not verified: self-verification is off".to_owned());
             return Ok(());
         };
+        environment::fact("proof", || record.in_words());
         let _span = tracing::info_span!(target: "spillproof::step", "verify").entered();
         let session = self.task.session();
         let values: usize = instances
@@ -541,27 +575,74 @@ impl Watch {
         let bytes = (values * size_of::<Fr>()) as u64;
         // On the session's threads: upstream's verifier computes in parallel, and this thread may be another
         // pool's.
-        let verified = session.workspace().run(|| {
-            match session.budget().lease(bytes, "instances of a proof to verify") {
-                Ok(_copy) => Ok(check(params, vk, instances, record)),
-                Err(error) if !by_device => {
-                    tracing::warn!("spillproof: the proof was not verified: {error}");
-                    Ok(Ok(()))
-                }
-                Err(error) => Err(error),
-            }
+        let checked = session.workspace().run(|| {
+            let _copy = session.budget().lease(bytes, "instances of a proof to verify")?;
+            Ok::<_, spillproof_engine::Error>(check(params, vk, instances, record))
         });
-        verified.map_err(io::Error::other)?.map_err(|reason| {
-            let unverified = Unverified {
-                jobs,
-                jobs_before: self.jobs_before,
-                reason: reason.to_string(),
-            };
-            tracing::warn!("spillproof: {unverified}");
-            if let Some(accelerator) = session.accelerator().filter(|_| by_device) {
-                accelerator.distrust();
+        let reason = match checked {
+            Ok(Ok(())) => {
+                environment::fact(VERDICT, || "the proof verifies".to_owned());
+                return Ok(());
             }
-            io::Error::other(unverified).into()
-        })
+            Ok(Err(reason)) => reason,
+            Err(error) if by_device => return Err(io::Error::other(error).into()),
+            Err(error) => {
+                environment::warn(format_args!("the proof was not verified: {error}"));
+                environment::fact(VERDICT, || format!("not verified: {error}"));
+                return Ok(());
+            }
+        };
+        let unverified = Unverified {
+            jobs,
+            jobs_before: self.jobs_before,
+            ..Unverified::by_processor(vk, reason)
+        };
+        tracing::warn!("spillproof: {unverified}");
+        if let Some(accelerator) = session.accelerator().filter(|_| by_device) {
+            accelerator.distrust();
+        }
+        Err(io::Error::other(unverified).into())
+    }
+}
+
+fn in_words<F: Field>(cs: &ConstraintSystem<F>, circuits: usize) -> CircuitInWords {
+    CircuitInWords {
+        advice: cs.num_advice_columns(),
+        fixed: cs.num_fixed_columns(),
+        instance: cs.num_instance_columns(),
+        constraints: cs.gates().iter().map(|gate| gate.polynomials().len()).sum(),
+        lookups: cs.lookups().len(),
+        permuted: cs.permutation().get_columns().len(),
+        degree: cs.degree(),
+        circuits,
+    }
+}
+
+fn hex<'b>(bytes: impl Iterator<Item = &'b u8>) -> String {
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl<C: CurveAffine> Record<C> {
+    /// A line of the page: what was written, and a digest of it. With halo2's own transcripts these are the
+    /// proof's bytes.
+    fn in_words(&self) -> String {
+        const DIGEST_BYTES: usize = 32;
+        let mut digest = blake2b_simd::Params::new().hash_length(DIGEST_BYTES).to_state();
+        let (mut points, mut scalars) = (0, 0);
+        for entry in &self.entries {
+            match entry {
+                Entry::Point(point) => {
+                    points += 1;
+                    digest.update(point.to_bytes().as_ref());
+                }
+                Entry::Scalar(scalar) => {
+                    scalars += 1;
+                    digest.update(scalar.to_repr().as_ref());
+                }
+                Entry::Challenge(_) => {}
+            }
+        }
+        let digest = hex(digest.finalize().as_bytes().iter());
+        format!("{points} points, {scalars} scalars, BLAKE2b-256 {digest}")
     }
 }

@@ -5,12 +5,15 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use ff::PrimeField as _;
 use spillproof_kernels::field::KernelField;
 use spillproof_engine::plan::Phase;
 use spillproof_engine::Session;
 use spillproof_plonk::{
     AdviceCells, Committed, Domain, KeyColumns, LimbCell, ProverField, Rounds, Values, Witness,
 };
+
+use spillproof_report::environment::{self, CircuitInWords, VERDICT};
 
 use super::*;
 use crate::spillproof::bases::of_engine;
@@ -82,6 +85,21 @@ where
         let _task = admit::<C, P>(session, Phase::Proof, Shape::new(meta, k, circuits.len()))?;
         pk.vk.hash_into(transcript)?;
         let cs = circuit::constraint_system(meta, pk.vk.cs_degree);
+        let repr = pk.vk.transcript_repr.to_repr();
+        environment::fact("rows", || format!("2^{k}"));
+        let in_words = CircuitInWords {
+            advice: cs.advice_columns(),
+            fixed: cs.fixed_columns,
+            instance: cs.instance_columns,
+            constraints: cs.gates.len(),
+            lookups: cs.lookups.len(),
+            permuted: cs.permuted.len(),
+            degree: cs.degree,
+            circuits: circuits.len(),
+        };
+        environment::fact("circuit", || in_words.to_string());
+        environment::fact("verifying key", || repr.as_ref().iter().rev().map(|byte| format!("{byte:02x}")).collect());
+        environment::fact(VERDICT, || "not verified: halo2_proofs in a session leaves that to the caller".to_owned());
         let domain: Domain<P::ScalarField> = circuit::domain::<C::Scalar, _>(k, pk.vk.cs_degree);
         assert_eq!(pk.vk.domain.get_omega(), crate::spillproof::convert::foreign(domain.omega), "rows of a key, and of parameters");
         let usable_rows = domain.rows() as usize - cs.unusable_rows();

@@ -59,7 +59,9 @@ pub(crate) mod protocol;
 use std::io;
 use std::sync::{Arc, Once};
 
-pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
+use ::spillproof_report::environment;
+
+pub use ::spillproof_report::environment::{PANICS, PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
 pub use params::{open_params, save_params, verify_params, SrsProgress};
 pub use plan::{plan, Plan, Rates, Shape};
@@ -93,28 +95,17 @@ fn announce(session: &Arc<Session>) {
 }
 
 /// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The
-/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before,
-/// since the standard hook prints no such payload.
+/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
         Err(error) => error,
     };
     match error.downcast::<spillproof_engine::Error>() {
-        Ok(error) => {
-            if spillproof_report::environment::has_programs_subscriber() {
-                tracing::error!(target: PANICS, "spillproof: {error}");
-            } else {
-                eprintln!("spillproof: {error}");
-            }
-            std::panic::panic_any(error)
-        }
+        Ok(error) => environment::raise(error),
         Err(error) => panic!("spillproof: {error}"),
     }
 }
-
-/// The target of what is said before a panic, for a program that catches the payload and says it itself.
-pub const PANICS: &str = "spillproof::panics";
 
 #[cfg(test)]
 #[path = "../../tests/common/again.rs"]
