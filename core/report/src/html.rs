@@ -1,6 +1,6 @@
 //! A run as one self-contained page: memory against the budget, disk rates, busy cores, and the table of
-//! phases and steps. Below 640 pixels pictures shrink with larger letters, and the table has fewer columns, so
-//! that nothing is cut.
+//! phases and steps. Below 640 pixels pictures shrink with larger letters, and the table has fewer columns:
+//! nothing is cut.
 
 use std::fmt::Write;
 

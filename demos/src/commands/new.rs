@@ -203,8 +203,8 @@ fn package_name(folder: &Path) -> Result<&str> {
     Ok(name)
 }
 
-/// The folder of the drop-in, as an absolute path: in the clone that is named, else in the first folder around
-/// this program or around the current folder that has it.
+/// The folder of the drop-in, as an absolute path: in the clone that is named, else in the first folder
+/// around this program or around the current folder that has it.
 fn folder_of(drop_in: &DropIn, args: &New) -> Result<PathBuf> {
     let is_drop_in = |folder: &PathBuf| folder.join("build.rs").is_file();
     if let Some(clone) = &args.path {

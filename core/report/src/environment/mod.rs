@@ -201,8 +201,8 @@ fn receive_steps(drop_in: &str) {
 }
 
 /// Runs `work` as a phase of `session`, if reports are asked for and no other phase is under way. After a
-/// proof, and after a phase that fails, the table of the phases since the last one goes to standard error, and
-/// the page is written.
+/// proof, and after a phase that fails, the table of the phases since the last one goes to standard error,
+/// and the page is written.
 ///
 /// # Errors
 /// Those of `work`.
