@@ -1,11 +1,13 @@
 //! Keys on disk.
 
 use ark_ec::short_weierstrass::Affine;
-use spillproof_format::{FormatError, PointFault, hex};
+use spillproof_format::geometry::DIGEST_BYTES;
+use spillproof_format::groth16::frame_bytes;
+use spillproof_format::{FormatError, GroupId, PointFault, hex};
 
-use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
+use super::{Coefficient, Constraints, G1Point, G2Point, PairingCurve, Shape};
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_kernels::curve::{Curve, Point};
@@ -61,6 +63,63 @@ pub enum QuotientBasis {
     /// Powers of X times the vanishing polynomial: keys of libsnark and arkworks. The quotient has one
     /// coefficient less than there are rows; the last point is not used.
     Monomial,
+}
+
+/// What the columns of a key are like, beside its sizes.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    pub quotient: QuotientBasis,
+    /// Of a container, whose frames are longer than those of scratch files.
+    pub frame_bytes: Option<usize>,
+}
+
+impl Layout {
+    /// That of circom's tools, in scratch files or where these tools have written it.
+    pub const CIRCOM: Self = Self {
+        quotient: QuotientBasis::Coset,
+        frame_bytes: None,
+    };
+
+    /// That of a container over a curve.
+    pub fn of_container<E: PairingCurve>() -> Self {
+        let curve = GroupId::of::<E::G1Config>().map(|group| group.curve);
+        Self {
+            frame_bytes: curve.map(|curve| frame_bytes(curve) as usize),
+            ..Self::CIRCOM
+        }
+    }
+
+    /// That of a key.
+    pub fn of<E: PairingCurve>(key: &ProvingKey<E>) -> Self {
+        let coefficients = key.constraints.coefficients();
+        let frame_bytes = coefficients.frame_elements() as usize * Coefficient::BYTES;
+        Self {
+            quotient: key.quotient,
+            frame_bytes: (frame_bytes != SCRATCH_FRAME_BYTES).then_some(frame_bytes),
+        }
+    }
+
+    /// What an open container holds of the budget for the digests of its frames.
+    pub fn digests_bytes<E: PairingCurve>(&self, shape: &Shape) -> u64 {
+        let Some(frame_bytes) = self.frame_bytes else {
+            return 0;
+        };
+        let (g1, g2) = (G1Point::<E>::BYTES as u64, G2Point::<E>::BYTES as u64);
+        let columns = [
+            (3, g1),
+            (3, g2),
+            (shape.public + 1, g1),
+            (shape.signals, g1),
+            (shape.signals, g1),
+            (shape.signals, g1),
+            (1 << shape.log_domain, g1),
+            (shape.signals, g2),
+            (shape.values, E::Scalar::BYTES as u64),
+            (shape.coefficients, Coefficient::BYTES as u64),
+        ];
+        let frames = columns.map(|(len, bytes)| (len * bytes).div_ceil(frame_bytes as u64));
+        frames.iter().sum::<u64>() * DIGEST_BYTES
+    }
 }
 
 /// Points that one thread checks at a time.
@@ -146,12 +205,25 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// # Errors
     /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field
     /// does not have.
-    pub(super) fn dry(workspace: &Workspace, shape: &Shape, quotient: QuotientBasis) -> Result<Self> {
+    pub(super) fn dry(workspace: &Workspace, shape: &Shape, layout: Layout) -> Result<Self> {
+        let Layout {
+            quotient,
+            frame_bytes,
+        } = layout;
         let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
-        fn column<T: Element>(workspace: &Workspace, what: &str, len: u64) -> Result<Column<T>> {
-            Draft::scratch(workspace, what, len, Placement::Disk)?.finish_unwritten()
+        let place = (workspace, frame_bytes);
+        fn column<T: Element>(
+            (workspace, frame_bytes): (&Workspace, Option<usize>),
+            what: &str,
+            len: u64,
+        ) -> Result<Column<T>> {
+            let draft = match frame_bytes {
+                None => Draft::scratch(workspace, what, len, Placement::Disk)?,
+                Some(bytes) => Draft::scratch_with_frames(workspace, what, len, Placement::Disk, bytes)?,
+            };
+            draft.finish_unwritten()
         }
-        let g1 = |what, len| column::<G1Point<E>>(workspace, what, len);
+        let g1 = |what, len| column::<G1Point<E>>(place, what, len);
         Ok(Self {
             verifying: VerifyingKey {
                 alpha_g1: Affine::identity(),
@@ -164,12 +236,12 @@ impl<E: PairingCurve> ProvingKey<E> {
             delta_g1: Affine::identity(),
             a: g1("a", shape.signals)?,
             b_g1: g1("b_g1", shape.signals)?,
-            b_g2: column::<G2Point<E>>(workspace, "b_g2", shape.signals)?,
+            b_g2: column::<G2Point<E>>(place, "b_g2", shape.signals)?,
             c: g1("c", shape.signals)?,
             h: g1("h", 1 << shape.log_domain)?,
             constraints: Constraints::new(
-                column(workspace, "values of coefficients", shape.values)?,
-                column(workspace, "coefficients", shape.coefficients)?,
+                column(place, "values of coefficients", shape.values)?,
+                column(place, "coefficients", shape.coefficients)?,
             ),
             domain,
             quotient,

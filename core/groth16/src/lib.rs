@@ -46,6 +46,7 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 pub use compiled::PairingCurve;
 pub use constraints::Constraints;
 pub(crate) use file::check_curve;
+pub(crate) use key::Layout;
 pub use key::{Domain, ProvingKey, QuotientBasis, VerifyingKey};
 pub use proof::{Proof, prove, public_signals, verify};
 pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, queries};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ark_ff::Zero;
 
-use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape, prove};
+use super::{Layout, PairingCurve, Proof, ProvingKey, Shape, prove};
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Workspace};
 use spillproof_engine::plan::{self, Phase, Plan, Rates};
@@ -33,13 +33,13 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
-    let (shape, basis, threads) = (key.shape()?, key.quotient, session.threads());
+    let (shape, layout, threads) = (key.shape()?, Layout::of(key), session.threads());
     let minimum_bytes = move || {
-        let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
+        let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, layout));
         plan::smallest_budget_bytes(&dry_run, threads)
     };
     let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
-    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, layout));
     plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
     prove(key, witness, random)
 }
@@ -64,7 +64,7 @@ pub(crate) fn plan_of_circom<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
-    plan_of::<E>((shape, QuotientBasis::Coset), budget_bytes, threads, rates)
+    plan_of::<E>((shape, Layout::CIRCOM), budget_bytes, threads, rates)
 }
 
 pub(crate) fn plan_with<E: PairingCurve>(
@@ -73,21 +73,22 @@ pub(crate) fn plan_with<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
-    plan_of::<E>((&key.shape()?, key.quotient), budget_bytes, threads, rates)
+    plan_of::<E>((&key.shape()?, Layout::of(key)), budget_bytes, threads, rates)
 }
 
 fn plan_of<E: PairingCurve>(
-    (shape, basis): (&Shape, QuotientBasis),
+    (shape, layout): (&Shape, Layout),
     budget_bytes: u64,
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
-    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (shape, basis));
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (shape, layout));
     Plan::new(&dry_run, budget_bytes, threads, rates)
 }
 
-fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, basis): (&Shape, QuotientBasis)) -> Result<()> {
-    let key = ProvingKey::<E>::dry(workspace, shape, basis)?;
+fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, layout): (&Shape, Layout)) -> Result<()> {
+    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
+    let key = ProvingKey::<E>::dry(workspace, shape, layout)?;
     let witness = key.dry_witness(workspace)?;
     workspace.phase(Phase::Proof)?;
     prove(&key, &witness, [E::Scalar::zero(); 2])?;

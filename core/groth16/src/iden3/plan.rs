@@ -3,7 +3,7 @@
 use super::coefficients::rehearse as rehearse_coefficients;
 use super::key::Zkey;
 use super::witness::rehearse as rehearse_witness;
-use crate::{Constraints, PairingCurve, ProvingKey, QuotientBasis, Shape, prove};
+use crate::{Constraints, Layout, PairingCurve, ProvingKey, Shape, prove};
 use ark_ff::Zero;
 use spillproof_engine::column::Workspace;
 use spillproof_engine::column::runs::Progress;
@@ -47,7 +47,12 @@ pub(crate) fn plan_of_files_over<E: PairingCurve>(
 
 /// A proof from files on.
 fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape, file: KeyFile) -> Result<()> {
-    let mut key = ProvingKey::<E>::dry(workspace, shape, QuotientBasis::Coset)?;
+    let layout = match file {
+        KeyFile::Zkey => Layout::CIRCOM,
+        KeyFile::Container => Layout::of_container::<E>(),
+    };
+    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
+    let mut key = ProvingKey::<E>::dry(workspace, shape, layout)?;
     workspace.phase(Phase::Proof)?;
     if file == KeyFile::Zkey {
         key.constraints = rehearse_coefficients(workspace, shape)?;
