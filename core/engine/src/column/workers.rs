@@ -107,7 +107,7 @@ impl Workers {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this thread is one of those that stages run on, or one of the helpers, which wait for no stage.
+    /// Whether this thread is one of those that stages run on, or of the helpers, which wait for no stage.
     fn are_here(&self) -> bool {
         let is_one_of = |pool: &ThreadPool| pool.current_thread_index().is_some();
         match &self.pool {
