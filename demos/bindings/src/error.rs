@@ -1,5 +1,6 @@
 //! What went wrong, and of which kind that is.
 
+use spillproof_engine::error::Invalid;
 use spillproof_format::PointFault;
 
 use crate::pointers::Null;
@@ -107,6 +108,7 @@ impl Error {
                 Engine::Io { .. } | Engine::File { .. } | Engine::DiskTooSmall { .. } => Kind::File,
                 Engine::Format { .. } => Kind::Format,
                 Engine::Damaged { .. } => Kind::Damaged,
+                Engine::Invalid(Invalid::NoFolder { .. }) => Kind::File,
                 Engine::Invalid(_) | Engine::Checkpoint(_) => Kind::Invalid,
                 _ => Kind::System,
             },

@@ -367,11 +367,14 @@ impl Workspace {
     /// [`Error::Forked`], [`Error::Threads`].
     pub fn spread<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         self.budget.check_process()?;
-        if self.workers.are_here() {
+        let turns = turns_held();
+        // A caller of another session's pool may be what all helpers wait for.
+        let waited_for = turns.contains(&self.workers.id) && !self.holds_turn_here();
+        if self.workers.are_here() || waited_for {
             return Ok(work());
         }
         let helpers = self.workers.helpers()?;
-        let _holds = self.workers.helpers_hold(turns_held());
+        let _holds = self.workers.helpers_hold(turns);
         Ok(called(work, |work| {
             off_other_pools(&mut || helpers.install(&mut *work))
         }))
