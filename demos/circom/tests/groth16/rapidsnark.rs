@@ -1,6 +1,8 @@
 //! A C program over the functions of rapidsnark, linked to this library, on both curves and in a budget.
 
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -99,6 +101,19 @@ fn a_program_over_rapidsnark_proves() {
     }
 }
 
+/// What stands in an open file of another process. By now its number may be another file's: of a pipe, which
+/// would have no end, nothing is read.
+fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+    /// `O_NONBLOCK` of Linux.
+    const NO_WAIT: i32 = 0o4000;
+    let mut file = File::options().read(true).custom_flags(NO_WAIT).open(path)?;
+    let mut bytes = Vec::new();
+    if file.metadata()?.is_file() {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// Which of `needles` stand in a file without a name that a process has open in `dir`.
 fn found_in_open_files(process: u32, dir: &Path, needles: [&[u8]; 2]) -> [bool; 2] {
     let mut found = [false; 2];
@@ -107,7 +122,7 @@ fn found_in_open_files(process: u32, dir: &Path, needles: [&[u8]; 2]) -> [bool; 
     };
     for entry in entries.flatten() {
         let is_here = std::fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(dir));
-        if let (true, Ok(bytes)) = (is_here, std::fs::read(entry.path())) {
+        if let (true, Ok(bytes)) = (is_here, content(&entry.path())) {
             for (found, needle) in found.iter_mut().zip(needles) {
                 *found |= bytes.windows(needle.len()).any(|window| window == needle);
             }
