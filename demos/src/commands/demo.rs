@@ -219,7 +219,7 @@ fn sum(run: &mut Run, session: &Session, log_n: u32) -> Result<(ark_bn254::G1Aff
         return Err(Failure::Different("the MSM from disk and halo2-axiom's".into()));
     }
     run.say(format_args!(
-        "  {seconds:.2} s; the same sum by the unmodified halo2-axiom in memory: {peer_seconds:.2} s, ratio {:.2}",
+        "  {seconds:.2} s; by the unmodified halo2-axiom in memory {peer_seconds:.2} s, ratio {:.2}",
         seconds / peer_seconds
     ));
     Ok((point, [seconds, peer_seconds]))
