@@ -44,8 +44,9 @@ fn exit_codes() {
         assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
         assert_eq!(code == 0, output.stderr.is_empty(), "{line}: {output:?}");
     }
-    let script = "\"$0\" prove --circuit chain --k 17 --memory 64MiB --out proof --dir made & \
-                  until [ -d made ]; do sleep 0.02; done; kill -TERM $!; wait $!; echo $?";
+    let script = "mkdir scratch; \"$0\" prove --circuit chain --k 17 --memory 64MiB --out proof --dir scratch & \
+                  until ls -l /proc/$!/fd 2> /dev/null | grep -q scratch/; do sleep 0.02; done; \
+                  kill -TERM $!; wait $!; echo $?; rmdir scratch";
     let mut shell = Command::new("sh");
     let ended = shell
         .args(["-c", script, BINARY])
