@@ -12,7 +12,7 @@ use ark_ec::short_weierstrass::SWCurveConfig;
 
 use crate::backend::{Backend, Factor};
 use crate::field::{CoordinateField, KernelField};
-use crate::msm::compiled::{Add, InPlace, IntoWork, Joins, NewGroups};
+use crate::msm::compiled::{Add, NewGroups};
 use crate::ntt::compiled as ntt;
 use crate::points::compiled::{NewState, SumsAndDifferences, Walk};
 use crate::poly::compiled as poly;
@@ -89,9 +89,7 @@ kernels! {
         crate::points::tests::Other;
     } {
         fn run_new_groups(NewGroups<Self>) -> Box<dyn Any + Send> = run;
-        fn run_add_into_work(Add<'_, Self, IntoWork<'_, Self>>) -> () = run;
-        fn run_add_joins(Add<'_, Self, Joins<'_, Self>>) -> () = run;
-        fn run_add_in_place(Add<'_, Self, InPlace<'_, Self>>) -> () = run;
+        fn run_add(Add<'_, '_, Self>) -> () = run;
         fn run_new_state(NewState<Self>) -> Box<dyn Any + Send> = run;
         fn run_walk(Walk<'_, Self>) -> () = run;
         fn run_sums_and_differences(SumsAndDifferences<'_, Self>) -> () = run;

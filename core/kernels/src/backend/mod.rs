@@ -8,7 +8,7 @@
 //! [`Backend`] and a line in `Backend::run`.
 //!
 //! `SPILLPROOF_CPU=portable`, `words`, `avx2` or `avx512` forces a backend, so that one machine can test them
-//! all. Memory: none.
+//! all; a debug build has the lanes of its own machine only (`build.rs`). Memory: none.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -105,16 +105,16 @@ impl Backend {
         })
     }
 
-    /// Whether this machine has the instructions.
+    /// Whether this machine has the instructions, and this build the lanes (see `build.rs`).
     pub fn is_supported(self) -> bool {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
             Self::Words => Words::detect().is_some(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Avx2::detect().is_some(),
+            Self::Avx2 => cfg!(lanes = "avx2") && Avx2::detect().is_some(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => Ifma::detect().is_some(),
+            Self::Avx512 => cfg!(lanes = "avx512") && Ifma::detect().is_some(),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Words | Self::Avx2 | Self::Avx512 => false,
         }
@@ -134,21 +134,21 @@ impl Backend {
     pub(super) fn run<F: CoordinateField, K: Kernel<F>>(self, kernel: K) -> K::Output {
         #[cfg(target_arch = "x86_64")]
         match self {
-            Self::Avx512 => {
+            Self::Avx512 if cfg!(lanes = "avx512") => {
                 if let Some(ifma) = Ifma::detect()
                     && let Some(lanes) = F::eight(ifma)
                 {
                     return ifma.run(Loop::<F, _, _, { avx512::WIDTH }>::new(lanes, kernel));
                 }
             }
-            Self::Avx2 => {
+            Self::Avx2 if cfg!(lanes = "avx2") => {
                 if let Some(avx2) = Avx2::detect()
                     && let Some(lanes) = F::four(avx2)
                 {
                     return avx2.run(Loop::<F, _, _, { avx2::WIDTH }>::new(lanes, kernel));
                 }
             }
-            Self::Portable | Self::Words => {}
+            _ => {}
         }
         kernel.run(Portable)
     }
@@ -158,7 +158,7 @@ impl Backend {
     pub(super) fn run_wide<F: WideVectorised, K: WideKernel<F>>(self, kernel: K) -> Option<K::Output> {
         #[cfg(target_arch = "x86_64")]
         match self {
-            Self::Avx512 => {
+            Self::Avx512 if cfg!(lanes = "avx512") => {
                 if let Some(ifma) = Ifma::detect()
                     && let Some(lanes) = F::eight(ifma)
                     && lanes.is_roomy()
@@ -167,7 +167,7 @@ impl Backend {
                     return Some(ifma.run(part));
                 }
             }
-            Self::Avx2 => {
+            Self::Avx2 if cfg!(lanes = "avx2") => {
                 if let Some(avx2) = Avx2::detect()
                     && let Some(lanes) = F::four(avx2)
                     && lanes.is_roomy()
@@ -176,7 +176,7 @@ impl Backend {
                     return Some(avx2.run(part));
                 }
             }
-            Self::Portable | Self::Words => {}
+            _ => {}
         }
         let _ = kernel;
         None
@@ -225,7 +225,7 @@ impl Backend {
         }
         tracing::warn!(
             ?backend,
-            "this machine lacks the instructions that {VARIABLE} asks for: using portable"
+            "this machine or this build lacks the instructions that {VARIABLE} asks for: using portable"
         );
         Self::Portable
     }

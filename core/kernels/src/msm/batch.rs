@@ -53,27 +53,73 @@ const AHEAD: usize = 4;
 pub type Pair = [u32; 2];
 
 /// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand
-/// of the queue is.
-pub trait Places<P: Curve>: Sized {
-    /// Makes the sums of a part of a queue.
-    fn run(backend: Backend, add: Add<'_, P, Self>);
-    /// Whether bit 0 of an operand's place says that its negation is meant.
-    fn signed(&self) -> [bool; 2];
-    /// The first operand.
-    fn first(&self, place: u32) -> &Point<P>;
-    /// The second operand.
-    fn second(&self, place: u32) -> &Point<P>;
-    /// Where the sum of the queue's pair `index` goes, whose first operand is at `first`.
-    fn target(&mut self, index: usize, first: u32) -> &mut Point<P>;
+/// of the queue is. Where points are signed, bit 0 of a place says that the negation is meant.
+pub(super) enum Places<'a, P: Curve> {
+    /// Both operands from one slice, sums to another, in the queue's order.
+    IntoWork {
+        from: &'a [Point<P>],
+        to: &'a mut [Point<P>],
+        signed: bool,
+    },
+    /// Points of the second slice to points of the first.
+    Joins {
+        to: &'a mut [Point<P>],
+        from: &'a [Point<P>],
+        signed: bool,
+    },
+    /// Points of one slice to other points of it.
+    InPlace(&'a mut [Point<P>]),
+}
+
+/// Where the operands on one side of a queue are.
+struct Operands<'s, P: Curve> {
+    points: &'s [Point<P>],
+    signed: bool,
+}
+
+impl<'s, P: Curve> Operands<'s, P> {
+    #[inline(always)]
+    fn get(&self, place: u32) -> &'s Point<P> {
+        &self.points[place as usize >> u32::from(self.signed)]
+    }
+
+    /// An operand, negated if its place says so.
+    #[inline(always)]
+    fn signed(&self, place: u32) -> Point<P> {
+        let point = self.get(place);
+        Coordinates {
+            x: point.x,
+            y: point.y.signed(self.signed && place & 1 == 1),
+        }
+    }
+}
+
+impl<P: Curve> Places<'_, P> {
+    /// The first and the second operands.
+    #[inline(always)]
+    fn sides(&self) -> [Operands<'_, P>; 2] {
+        let operands = |points, signed| Operands { points, signed };
+        match self {
+            Self::IntoWork { from, signed, .. } => [operands(from, *signed), operands(from, *signed)],
+            Self::Joins { to, from, signed } => [operands(to, false), operands(from, *signed)],
+            Self::InPlace(points) => [operands(points, false), operands(points, false)],
+        }
+    }
 
     /// Both operands, with their signs.
     #[inline(always)]
     fn operands(&self, pair: Pair) -> [Point<P>; 2] {
-        let signed = |point: &Point<P>, which: usize| Coordinates {
-            x: point.x,
-            y: point.y.signed(self.signed()[which] && pair[which] & 1 == 1),
-        };
-        [signed(self.first(pair[0]), 0), signed(self.second(pair[1]), 1)]
+        let [first, second] = self.sides();
+        [first.signed(pair[0]), second.signed(pair[1])]
+    }
+
+    /// Where sums go, and whether the sum of the queue's pair i goes to place i, or to its first operand's.
+    #[inline(always)]
+    fn targets(&mut self) -> (&mut [Point<P>], bool) {
+        match self {
+            Self::IntoWork { to, .. } => (to, true),
+            Self::Joins { to, .. } | Self::InPlace(to) => (to, false),
+        }
     }
 }
 
@@ -115,16 +161,15 @@ impl<P: Curve> Adder<P> {
     }
 
     /// Every pair's sum to its target.
-    pub(super) fn add<S: Places<P>>(&mut self, queue: &[Pair], places: &mut S) {
+    pub(super) fn add(&mut self, queue: &[Pair], mut places: Places<'_, P>) {
         for (part, queue) in queue.chunks(CAPACITY).enumerate() {
             let add = Add {
                 groups: &mut *self.groups,
                 start: part * CAPACITY,
                 queue,
-                places,
-                curve: PhantomData,
+                places: &mut places,
             };
-            S::run(self.backend, add);
+            P::run_add(self.backend, add);
         }
     }
 }
@@ -144,15 +189,14 @@ impl<P: Curve> Kernel<P::BaseField> for NewGroups<P> {
 }
 
 /// Sums of a part of a queue that begins at `start`.
-pub struct Add<'a, P, S> {
+pub struct Add<'a, 's, P: Curve> {
     groups: &'a mut (dyn Any + Send),
     start: usize,
     queue: &'a [Pair],
-    places: &'a mut S,
-    curve: PhantomData<P>,
+    places: &'a mut Places<'s, P>,
 }
 
-impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
+impl<P: Curve> Kernel<P::BaseField> for Add<'_, '_, P> {
     type Output = ();
 
     #[inline(always)]
@@ -162,12 +206,11 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
             start,
             queue,
             places,
-            ..
         } = self;
         let Some(groups) = groups.downcast_mut::<Vec<Group<PrimeKept<P::BaseField, W, L>>>>() else {
             unreachable!("the groups are those of this backend");
         };
-        let products = up::<P, S, W, L>(lanes, queue, places, groups);
+        let products = up::<P, W, L>(lanes, queue, places, groups);
         // C / product, for each chain and lane. Not zero: no factor is.
         let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (L::SHIFT + L::SHIFT / 2));
         // There is no inverse only if a coordinate is not below the modulus, which no file that was checked
@@ -176,11 +219,11 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
         let mut inverses = inverses.unwrap_or([lanes.prime().unit(); CHAINS_MAX]);
         for (number, group) in groups.iter().enumerate().rev() {
             if number >= AHEAD {
-                prefetch::<P, S, W, L>(lanes, chunk::<W>(queue, number - AHEAD), places);
+                prefetch::<P, W, L>(lanes, chunk::<W>(queue, number - AHEAD), places);
             }
             let inverse = &mut inverses[number % L::CHAINS];
             let pairs = chunk::<W>(queue, number);
-            down::<P, S, W, L>(lanes, group, inverse, pairs, start + number * W, places);
+            down::<P, W, L>(lanes, group, inverse, pairs, start + number * W, places);
         }
     }
 }
@@ -194,14 +237,15 @@ fn chunk<const W: usize>(queue: &[Pair], number: usize) -> &[Pair] {
 
 /// Asks for a group's operands.
 #[inline(always)]
-fn prefetch<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+fn prefetch<P: Curve, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     pairs: &[Pair],
-    places: &S,
+    places: &Places<'_, P>,
 ) {
+    let [first, second] = places.sides();
     for pair in pairs {
-        lanes.prefetch(places.first(pair[0]));
-        lanes.prefetch(places.second(pair[1]));
+        lanes.prefetch(first.get(pair[0]));
+        lanes.prefetch(second.get(pair[1]));
     }
 }
 
@@ -218,13 +262,14 @@ fn filled<const W: usize>(pairs: &[Pair]) -> [Pair; W] {
 
 /// Both operands of W pairs. Not by `map`, which is called where its closure may panic.
 #[inline(always)]
-fn both<'s, P: Curve, S: Places<P>, const W: usize>(
+fn both<'s, P: Curve, const W: usize>(
     pairs: &[Pair; W],
-    places: &'s S,
+    places: &'s Places<'_, P>,
 ) -> [[&'s Point<P>; W]; 2] {
+    let [first, second] = places.sides();
     [
-        from_fn(|lane| places.first(pairs[lane][0])),
-        from_fn(|lane| places.second(pairs[lane][1])),
+        from_fn(|lane| first.get(pairs[lane][0])),
+        from_fn(|lane| second.get(pairs[lane][1])),
     ]
 }
 
@@ -287,14 +332,14 @@ impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> Beside for Read<'_, F, 
 /// Operands to the norms of denominators, and these to each chain's product, which is made while the next
 /// group's operands are read.
 #[inline(always)]
-fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+fn up<P: Curve, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     queue: &[Pair],
-    places: &S,
+    places: &Places<'_, P>,
     groups: &mut Vec<Group<PrimeKept<P::BaseField, W, L>>>,
 ) -> [PrimeValue<P::BaseField, W, L>; CHAINS_MAX] {
     let prime = lanes.prime();
-    prefetch::<P, S, W, L>(lanes, &queue[..queue.len().min(AHEAD * W)], places);
+    prefetch::<P, W, L>(lanes, &queue[..queue.len().min(AHEAD * W)], places);
     let mut products = [prime.unit(); CHAINS_MAX];
     // The product with a group's norms is made while the next group is read. Before the first one there is
     // none.
@@ -302,11 +347,11 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     groups.clear();
     for number in 0..queue.len().div_ceil(W) {
         if (number + AHEAD) * W < queue.len() {
-            prefetch::<P, S, W, L>(lanes, chunk::<W>(queue, number + AHEAD), places);
+            prefetch::<P, W, L>(lanes, chunk::<W>(queue, number + AHEAD), places);
         }
         let pairs = chunk::<W>(queue, number);
         let all = filled::<W>(pairs);
-        let [a, b] = both::<P, S, W>(&all, places);
+        let [a, b] = both::<P, W>(&all, places);
         let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
         let product = &mut products[(number + L::CHAINS - 1) % L::CHAINS];
         *product = prime.product_beside(product, &last, &mut x);
@@ -326,7 +371,7 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
                     group.empty = a_zero & lanes.zeros(&a_y) & !b_zero;
                 }
                 group.special = special_lanes & !group.empty;
-                replace_denominators::<P, S, W, L>(lanes, &mut denominator, &group, pairs, places);
+                replace_denominators::<P, W, L>(lanes, &mut denominator, &group, pairs, places);
             }
         }
         last = lanes.norm(&denominator);
@@ -340,12 +385,12 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
 
 /// Doublings' denominators to their lanes, 1 to those of sums that need none.
 #[inline(always)]
-fn replace_denominators<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+fn replace_denominators<P: Curve, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     denominator: &mut L::Value,
     group: &Group<PrimeKept<P::BaseField, W, L>>,
     pairs: &[Pair],
-    places: &S,
+    places: &Places<'_, P>,
 ) {
     lanes.replace_by_unit(denominator, group.empty | group.special);
     for (lane, pair) in specials(group.special, pairs) {
@@ -358,17 +403,17 @@ fn replace_denominators<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::Base
 
 /// A group's sums to their targets, `inverse` from behind the group to before it.
 #[inline(always)]
-fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+fn down<P: Curve, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     group: &Group<PrimeKept<P::BaseField, W, L>>,
     inverse: &mut PrimeValue<P::BaseField, W, L>,
     pairs: &[Pair],
     index: usize,
-    places: &mut S,
+    places: &mut Places<'_, P>,
 ) {
     let prime = lanes.prime();
     let all = filled::<W>(pairs);
-    let [a, b] = both::<P, S, W>(&all, places);
+    let [a, b] = both::<P, W>(&all, places);
     let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
     let mut y = Read::new(lanes, a.map(|a| &a.y), b.map(|b| &b.y));
     let own = prime.product_beside(inverse, &prime.kept(&group.before), &mut y);
@@ -378,11 +423,11 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
         // In a prime field nothing of the denominator is used.
         let mut denominator = lanes.carried(lanes.difference(&b_x, &a_x, 1));
         if L::EXTENSION && group.empty | group.special != 0 {
-            replace_denominators::<P, S, W, L>(lanes, &mut denominator, group, pairs, places);
+            replace_denominators::<P, W, L>(lanes, &mut denominator, group, pairs, places);
         }
         lanes.over_norm(&denominator, &own)
     };
-    let signed = places.signed();
+    let signed = places.sides().map(|side| side.signed);
     if signed[0] {
         a_y = lanes.signed(&a_y, negative(&all, 0));
     }
@@ -420,18 +465,20 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     }
 
     let (x, y) = (lanes.rows(&x), lanes.rows(&y));
+    let (targets, in_order) = places.targets();
+    let mut store = |lane: usize, first: u32| {
+        let target = &mut targets[if in_order { index + lane } else { first as usize }];
+        lanes.store_row(&x, lane, &mut target.x);
+        lanes.store_row(&y, lane, &mut target.y);
+    };
     if pairs.len() == W {
         // A loop of fixed length: unrolled, and the vectors stay in registers.
         for (lane, pair) in all.iter().enumerate() {
-            let target = places.target(index + lane, pair[0]);
-            lanes.store_row(&x, lane, &mut target.x);
-            lanes.store_row(&y, lane, &mut target.y);
+            store(lane, pair[0]);
         }
     } else {
         for (lane, pair) in pairs.iter().enumerate() {
-            let target = places.target(index + lane, pair[0]);
-            lanes.store_row(&x, lane, &mut target.x);
-            lanes.store_row(&y, lane, &mut target.y);
+            store(lane, pair[0]);
         }
     }
 }

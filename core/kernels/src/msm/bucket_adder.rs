@@ -1,8 +1,7 @@
 //! The additions of an MSM by themselves: points into buckets, many to one inversion.
 
 use super::MsmConfig;
-use super::batch::Adder;
-use super::window::{InPlace, Joins};
+use super::batch::{Adder, Places};
 use crate::backend::Backend;
 use crate::curve::{Curve, Point};
 
@@ -28,7 +27,7 @@ impl<P: Curve> BucketAdder<P> {
     /// `points[a] += points[b]` for each pair `[a, b]`. No place may be in two pairs. Panics if there is no
     /// such point.
     pub fn add_in_place(&mut self, pairs: &[[u32; 2]], points: &mut [Point<P>]) {
-        self.0.add(pairs, &mut InPlace(points));
+        self.0.add(pairs, Places::InPlace(points));
     }
 
     /// `buckets[b] += points[p / 2]` for each pair `[b, p]`, the point negated if p is odd.
@@ -38,7 +37,7 @@ impl<P: Curve> BucketAdder<P> {
     pub fn add(&mut self, pairs: &[[u32; 2]], buckets: &mut [Point<P>], points: &[Point<P>]) {
         self.0.add(
             pairs,
-            &mut Joins::<P> {
+            Places::Joins {
                 to: buckets,
                 from: points,
                 signed: true,

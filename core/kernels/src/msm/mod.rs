@@ -22,7 +22,6 @@ mod bucket_adder;
 /// For [`crate::compiled`].
 pub(crate) mod compiled {
     pub use super::batch::{Add, NewGroups};
-    pub use super::window::{InPlace, IntoWork, Joins};
 }
 mod config;
 mod digits;

@@ -9,10 +9,9 @@
 
 use std::ops::DerefMut;
 
-use crate::backend::Backend;
 use crate::curve::{Curve, Point};
 use crate::msm::MsmConfig;
-use crate::msm::batch::{Add, Adder, Pair, Places};
+use crate::msm::batch::{Adder, Pair, Places};
 use crate::msm::digits::Digits;
 
 /// Buckets whose points are added up together, from the first round to the last: at the two points a bucket
@@ -181,18 +180,18 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
             joins += (end - begin) % 2;
             begin = end;
         }
-        let mut from_bases = Joins::<P> {
+        let from_bases = Places::Joins {
             to: buckets,
             from: bases,
             signed: true,
         };
-        self.adder.add(&self.joins[..joins], &mut from_bases);
-        let mut to_work = IntoWork::<P> {
+        self.adder.add(&self.joins[..joins], from_bases);
+        let to_work = Places::IntoWork {
             from: bases,
             to: &mut self.work,
             signed: true,
         };
-        self.adder.add(&self.pairs[..paired], &mut to_work);
+        self.adder.add(&self.pairs[..paired], to_work);
         runs
     }
 
@@ -215,14 +214,14 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
             };
             kept += usize::from(half > 0);
         }
-        let mut from_work = Joins::<P> {
+        let from_work = Places::Joins {
             to: buckets,
             from: &self.work,
             signed: false,
         };
-        self.adder.add(&self.joins[..joins], &mut from_work);
+        self.adder.add(&self.joins[..joins], from_work);
         self.adder
-            .add(&self.pairs[..paired], &mut InPlace(&mut self.work));
+            .add(&self.pairs[..paired], Places::InPlace(&mut self.work));
         kept
     }
 
@@ -230,119 +229,24 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     /// in the same order.
     pub(super) fn add_from(&mut self, source: &[Point<P>], count: usize, pair: impl Fn(usize) -> Pair) {
         self.queue(count, pair);
-        let mut places = IntoWork::<P> {
+        let places = Places::IntoWork {
             from: source,
             to: &mut self.work,
             signed: false,
         };
-        self.adder.add(&self.pairs[..count], &mut places);
+        self.adder.add(&self.pairs[..count], places);
     }
 
     /// The same in the work array, each sum to its first operand's place. No place may be in two pairs.
     pub(super) fn add_in_place(&mut self, count: usize, pair: impl Fn(usize) -> Pair) {
         self.queue(count, pair);
-        self.adder.add(&self.pairs[..count], &mut InPlace(&mut self.work));
+        self.adder
+            .add(&self.pairs[..count], Places::InPlace(&mut self.work));
     }
 
     fn queue(&mut self, count: usize, pair: impl Fn(usize) -> Pair) {
         for (i, to) in self.pairs[..count].iter_mut().enumerate() {
             *to = pair(i);
         }
-    }
-}
-
-/// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign
-/// in bit 0.
-pub struct IntoWork<'a, P: Curve> {
-    from: &'a [Point<P>],
-    to: &'a mut [Point<P>],
-    signed: bool,
-}
-
-impl<P: Curve> Places<P> for IntoWork<'_, P> {
-    fn run(backend: Backend, add: Add<'_, P, Self>) {
-        P::run_add_into_work(backend, add);
-    }
-
-    #[inline(always)]
-    fn signed(&self) -> [bool; 2] {
-        [self.signed; 2]
-    }
-
-    #[inline(always)]
-    fn first(&self, place: u32) -> &Point<P> {
-        &self.from[place as usize >> u32::from(self.signed)]
-    }
-
-    #[inline(always)]
-    fn second(&self, place: u32) -> &Point<P> {
-        self.first(place)
-    }
-
-    #[inline(always)]
-    fn target(&mut self, index: usize, _: u32) -> &mut Point<P> {
-        &mut self.to[index]
-    }
-}
-
-/// Points of the second slice to points of the first.
-pub struct Joins<'a, P: Curve> {
-    pub(super) to: &'a mut [Point<P>],
-    pub(super) from: &'a [Point<P>],
-    pub(super) signed: bool,
-}
-
-impl<P: Curve> Places<P> for Joins<'_, P> {
-    fn run(backend: Backend, add: Add<'_, P, Self>) {
-        P::run_add_joins(backend, add);
-    }
-
-    #[inline(always)]
-    fn signed(&self) -> [bool; 2] {
-        [false, self.signed]
-    }
-
-    #[inline(always)]
-    fn first(&self, place: u32) -> &Point<P> {
-        &self.to[place as usize]
-    }
-
-    #[inline(always)]
-    fn second(&self, place: u32) -> &Point<P> {
-        &self.from[place as usize >> u32::from(self.signed)]
-    }
-
-    #[inline(always)]
-    fn target(&mut self, _: usize, first: u32) -> &mut Point<P> {
-        &mut self.to[first as usize]
-    }
-}
-
-/// Points of one slice to other points of it.
-pub struct InPlace<'a, P: Curve>(pub(super) &'a mut [Point<P>]);
-
-impl<P: Curve> Places<P> for InPlace<'_, P> {
-    fn run(backend: Backend, add: Add<'_, P, Self>) {
-        P::run_add_in_place(backend, add);
-    }
-
-    #[inline(always)]
-    fn signed(&self) -> [bool; 2] {
-        [false; 2]
-    }
-
-    #[inline(always)]
-    fn first(&self, place: u32) -> &Point<P> {
-        &self.0[place as usize]
-    }
-
-    #[inline(always)]
-    fn second(&self, place: u32) -> &Point<P> {
-        &self.0[place as usize]
-    }
-
-    #[inline(always)]
-    fn target(&mut self, _: usize, first: u32) -> &mut Point<P> {
-        &mut self.0[first as usize]
     }
 }

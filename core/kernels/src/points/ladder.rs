@@ -135,6 +135,15 @@ impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> LoopPart for Product<'_
     }
 }
 
+/// The line through two points.
+struct Slope<V> {
+    /// Difference of both y.
+    rise: V,
+    /// Difference of both x, plus p: the denominator.
+    run: V,
+    run_inverse: V,
+}
+
 /// A block under way.
 struct Ladder<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     lanes: L,
@@ -199,13 +208,15 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                     }
                 }
                 Op::Double => {
-                    if self.checked || !self.take(Double::<false>) {
-                        self.take(Double::<true>);
+                    if self.checked || !self.take(Double { checked: false }) {
+                        self.take(Double { checked: true });
                     }
                 }
                 Op::Add(operand) => {
-                    if self.checked || operand.may_be_absent || !self.take(Add::<false>(operand)) {
-                        self.take(Add::<true>(operand));
+                    let checked = false;
+                    if self.checked || operand.may_be_absent || !self.take(Add { operand, checked }) {
+                        let checked = true;
+                        self.take(Add { operand, checked });
                     }
                 }
             }
@@ -220,8 +231,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         self.state.table[..groups].copy_from_slice(&self.state.points);
         self.take(Load(high));
         self.checked = low.iter().chain(high.iter()).any(Point::<P>::is_infinity);
-        if self.checked || !self.take(AddAndSubtract::<false>) {
-            self.take(AddAndSubtract::<true>);
+        if self.checked || !self.take(AddAndSubtract { checked: false }) {
+            self.take(AddAndSubtract { checked: true });
         }
         self.take(Store(high));
         self.state.points.copy_from_slice(&self.state.table[..groups]);
@@ -473,27 +484,35 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         denominator
     }
 
-    /// A sum of which nothing is known: `rise` is the difference of both y, `own` the inverse of
-    /// [`Self::special_denominator`].
+    /// The sum of `a` and the other point of the slope, which is `other` if nothing is known of both: then
+    /// the slope's run is [`Self::special_denominator`].
     #[inline(always)]
-    fn checked_sum(
+    fn sum(
         &mut self,
         a: &[L::Value; 2],
-        b: &[L::Value; 2],
-        rise: &L::Value,
-        own: &L::Value,
+        slope: &Slope<L::Value>,
+        other: Option<[L::Value; 2]>,
     ) -> [L::Value; 2] {
         let lanes = self.lanes;
-        let special = self.special(a, b);
-        let numerator = lanes.blend(special.doubling, &self.tangent(&a[0]), rise);
-        let lambda = self.product(&numerator, own);
-        let sum = self.third(&lambda, a, &lanes.sum(&a[0], &b[0]), 3);
-        let mut sum = self.infinity_where(special.cancels, &sum);
-        for i in 0..2 {
-            sum[i] = lanes.blend(special.first_is_infinity, &b[i], &sum[i]);
-            sum[i] = lanes.blend(special.second_is_infinity, &a[i], &sum[i]);
+        let (mut rise, mut run) = (slope.rise, slope.run);
+        let checked = other.map(|b| (self.special(a, &b), b));
+        if let Some((special, _)) = &checked {
+            rise = lanes.blend(special.doubling, &self.tangent(&a[0]), &rise);
+            // As if it were the difference of both x, plus p.
+            let none = lanes.carried(lanes.difference(&a[0], &a[0], 1));
+            run = lanes.blend(special.doubling, &none, &run);
         }
-        self.checked |= self.zeros(&sum[0]) & self.zeros(&sum[1]) != 0;
+        let lambda = self.product(&rise, &slope.run_inverse);
+        let x_sum = lanes.sum(&lanes.sum(&a[0], &a[0]), &run);
+        let mut sum = self.third(&lambda, a, &x_sum, 4);
+        if let Some((special, b)) = &checked {
+            sum = self.infinity_where(special.cancels, &sum);
+            for i in 0..2 {
+                sum[i] = lanes.blend(special.first_is_infinity, &b[i], &sum[i]);
+                sum[i] = lanes.blend(special.second_is_infinity, &a[i], &sum[i]);
+            }
+            self.checked |= self.zeros(&sum[0]) & self.zeros(&sum[1]) != 0;
+        }
         sum
     }
 

@@ -1,6 +1,6 @@
 //! The steps that a block of points takes. Memory: none.
 
-use super::Ladder;
+use super::{Ladder, Slope};
 use crate::backend::{CHAINS_MAX, Lanes, LoopPart};
 use crate::curve::{Coordinates, Curve, Point};
 use crate::points::digits::Operand;
@@ -82,11 +82,11 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Stor
 }
 
 /// Doubles every point, or says that a denominator is zero and does nothing.
-pub(super) struct Double<const CHECKED: bool>;
+pub(super) struct Double {
+    pub(super) checked: bool,
+}
 
-impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
-    for Double<CHECKED>
-{
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Double {
     type Output = bool;
 
     #[inline(always)]
@@ -96,7 +96,7 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
         for group in 0..ladder.state.points.len() {
             let y = lanes.kept(&ladder.state.points[group][1]);
             let mut denominator = lanes.carried(lanes.sum(&y, &y));
-            if CHECKED {
+            if self.checked {
                 lanes.replace_by_unit(&mut denominator, ladder.zeros(&y));
             }
             ladder.multiply_up(&mut products, group, denominator);
@@ -109,7 +109,7 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
             let point = ladder.point(group);
             let lambda = ladder.product(&ladder.tangent(&point[0]), &own);
             let mut double = ladder.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
-            if CHECKED {
+            if self.checked {
                 // Infinity, or a point of order two.
                 let mask = ladder.zeros(&point[1]);
                 ladder.checked |= mask != 0;
@@ -122,23 +122,24 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
 }
 
 /// Adds an operand to every point, or says that a denominator is zero and does nothing.
-pub(super) struct Add<'o, const CHECKED: bool>(pub(super) &'o Operand<'o>);
+pub(super) struct Add<'o> {
+    pub(super) operand: &'o Operand<'o>,
+    pub(super) checked: bool,
+}
 
-impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
-    for Add<'_, CHECKED>
-{
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Add<'_> {
     type Output = bool;
 
     #[inline(always)]
     fn take(self, ladder: &mut Ladder<'_, P, W, L>) -> bool {
-        let Self(operand) = self;
+        let Self { operand, checked } = self;
         let lanes = ladder.lanes;
         let mut products = [lanes.prime().unit(); CHAINS_MAX];
         for group in 0..ladder.state.points.len() {
             let x = ladder.operand_x(operand, group);
             let point = ladder.point(group);
             let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
-            if CHECKED {
+            if checked {
                 let special = ladder.special(&point, &ladder.operand(operand, group));
                 denominator = ladder.special_denominator(&special, &point, &denominator);
             }
@@ -151,16 +152,13 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
             let own = ladder.own_inverse(&mut inverses, group);
             let point = ladder.point(group);
             let y = ladder.operand_y(operand, group);
-            let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
-            let sum = if CHECKED {
-                let other = ladder.operand(operand, group);
-                ladder.checked_sum(&point, &other, &rise, &own)
-            } else {
-                // The denominator is the difference of both x, plus p.
-                let twice = lanes.sum(&point[0], &point[0]);
-                let x_sum = lanes.sum(&twice, &ladder.denominator(group));
-                ladder.third(&ladder.product(&rise, &own), &point, &x_sum, 4)
+            let slope = Slope {
+                rise: lanes.carried(lanes.difference(&y, &point[1], 1)),
+                run: ladder.denominator(group),
+                run_inverse: own,
             };
+            let other = checked.then(|| ladder.operand(operand, group));
+            let sum = ladder.sum(&point, &slope, other);
             ladder.state.points[group] = ladder.keep(&sum);
         }
         true
@@ -169,11 +167,11 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
 
 /// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a
 /// denominator is zero and does nothing. Both share a denominator.
-pub(super) struct AddAndSubtract<const CHECKED: bool>;
+pub(super) struct AddAndSubtract {
+    pub(super) checked: bool,
+}
 
-impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
-    for AddAndSubtract<CHECKED>
-{
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for AddAndSubtract {
     type Output = bool;
 
     #[inline(always)]
@@ -183,7 +181,7 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
         for group in 0..ladder.state.points.len() {
             let (low, high) = (ladder.kept(&ladder.state.table[group]), ladder.point(group));
             let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
-            if CHECKED {
+            if self.checked {
                 // Of equal and of opposite points, a doubling is either the sum or the difference.
                 let mut special = ladder.special(&low, &high);
                 let same_x = special.doubling | special.cancels;
@@ -199,25 +197,19 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> S
         for group in (0..ladder.state.points.len()).rev() {
             let own = ladder.own_inverse(&mut inverses, group);
             let (low, high) = (ladder.kept(&ladder.state.table[group]), ladder.point(group));
-            let negated = lanes.signed(&high[1], u8::MAX);
-            let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
-            let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
-            let [sum, difference] = if CHECKED {
-                let negated = ladder.negated_where(u8::MAX, &high);
-                [
-                    ladder.checked_sum(&low, &high, &rise, &own),
-                    ladder.checked_sum(&low, &negated, &fall, &own),
-                ]
-            } else {
-                let twice = lanes.sum(&low[0], &low[0]);
-                let x_sum = lanes.sum(&twice, &ladder.denominator(group));
-                [
-                    ladder.third(&ladder.product(&rise, &own), &low, &x_sum, 4),
-                    ladder.third(&ladder.product(&fall, &own), &low, &x_sum, 4),
-                ]
-            };
-            ladder.state.table[group] = ladder.keep(&sum);
-            ladder.state.points[group] = ladder.keep(&difference);
+            let mut results = [low; 2];
+            for (result, sign) in results.iter_mut().zip([0, u8::MAX]) {
+                let y = lanes.carried(lanes.signed(&high[1], sign));
+                let slope = Slope {
+                    rise: lanes.carried(lanes.difference(&y, &low[1], 1)),
+                    run: ladder.denominator(group),
+                    run_inverse: own,
+                };
+                let other = self.checked.then(|| ladder.negated_where(sign, &high));
+                *result = ladder.sum(&low, &slope, other);
+            }
+            ladder.state.table[group] = ladder.keep(&results[0]);
+            ladder.state.points[group] = ladder.keep(&results[1]);
         }
         true
     }
