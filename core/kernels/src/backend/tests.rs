@@ -34,7 +34,7 @@ fn on_all<F: CoordinateField, K: Kernel<F>>(test: impl Fn() -> K) {
         if backend.is_supported() {
             backend.run(test());
         } else {
-            crate::testing::skipped(&format!("no {backend:?}"));
+            crate::testing::skipped(&format!("no {backend:?} on this machine, or in this build"));
         }
     }
 }
@@ -361,7 +361,9 @@ fn wide_lanes_lower_and_scale() {
         for backend in [Backend::Avx2, Backend::Avx512] {
             let lowered = backend.run_wide::<F, _>(Lowered);
             if lowered.and(backend.run_wide::<F, _>(Butterflies)).is_none() {
-                crate::testing::skipped(&format!("no wide lanes of {backend:?}"));
+                crate::testing::skipped(&format!(
+                    "no wide lanes of {backend:?} on this machine, or in this build"
+                ));
             }
         }
     }

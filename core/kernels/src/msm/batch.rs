@@ -79,13 +79,18 @@ struct Operands<'s, P: Curve> {
 
 impl<'s, P: Curve> Operands<'s, P> {
     #[inline(always)]
+    fn new(points: &'s [Point<P>], signed: bool) -> Self {
+        Self { points, signed }
+    }
+
+    #[inline(always)]
     fn get(&self, place: u32) -> &'s Point<P> {
         &self.points[place as usize >> u32::from(self.signed)]
     }
 
     /// An operand, negated if its place says so.
     #[inline(always)]
-    fn signed(&self, place: u32) -> Point<P> {
+    fn with_sign(&self, place: u32) -> Point<P> {
         let point = self.get(place);
         Coordinates {
             x: point.x,
@@ -98,11 +103,12 @@ impl<P: Curve> Places<'_, P> {
     /// The first and the second operands.
     #[inline(always)]
     fn sides(&self) -> [Operands<'_, P>; 2] {
-        let operands = |points, signed| Operands { points, signed };
         match self {
-            Self::IntoWork { from, signed, .. } => [operands(from, *signed), operands(from, *signed)],
-            Self::Joins { to, from, signed } => [operands(to, false), operands(from, *signed)],
-            Self::InPlace(points) => [operands(points, false), operands(points, false)],
+            Self::IntoWork { from, signed, .. } => {
+                [Operands::new(from, *signed), Operands::new(from, *signed)]
+            }
+            Self::Joins { to, from, signed } => [Operands::new(to, false), Operands::new(from, *signed)],
+            Self::InPlace(points) => [Operands::new(points, false), Operands::new(points, false)],
         }
     }
 
@@ -110,7 +116,7 @@ impl<P: Curve> Places<'_, P> {
     #[inline(always)]
     fn operands(&self, pair: Pair) -> [Point<P>; 2] {
         let [first, second] = self.sides();
-        [first.signed(pair[0]), second.signed(pair[1])]
+        [first.with_sign(pair[0]), second.with_sign(pair[1])]
     }
 
     /// Where sums go, and whether the sum of the queue's pair i goes to place i, or to its first operand's.
@@ -466,19 +472,18 @@ fn down<P: Curve, const W: usize, L: Lanes<P::BaseField, W>>(
 
     let (x, y) = (lanes.rows(&x), lanes.rows(&y));
     let (targets, in_order) = places.targets();
-    let mut store = |lane: usize, first: u32| {
-        let target = &mut targets[if in_order { index + lane } else { first as usize }];
-        lanes.store_row(&x, lane, &mut target.x);
-        lanes.store_row(&y, lane, &mut target.y);
-    };
     if pairs.len() == W {
         // A loop of fixed length: unrolled, and the vectors stay in registers.
         for (lane, pair) in all.iter().enumerate() {
-            store(lane, pair[0]);
+            let target = &mut targets[if in_order { index + lane } else { pair[0] as usize }];
+            lanes.store_row(&x, lane, &mut target.x);
+            lanes.store_row(&y, lane, &mut target.y);
         }
     } else {
         for (lane, pair) in pairs.iter().enumerate() {
-            store(lane, pair[0]);
+            let target = &mut targets[if in_order { index + lane } else { pair[0] as usize }];
+            lanes.store_row(&x, lane, &mut target.x);
+            lanes.store_row(&y, lane, &mut target.y);
         }
     }
 }

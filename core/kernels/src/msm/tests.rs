@@ -53,7 +53,7 @@ fn streamed<P: Curve>(
             let in_lanes = streamed_on(config.on(backend), bases, columns, chunk);
             assert_eq!(in_lanes, portable, "{backend:?}");
         } else {
-            crate::testing::skipped(&format!("no {backend:?}"));
+            crate::testing::skipped(&format!("no {backend:?} on this machine, or in this build"));
         }
     }
     portable

@@ -207,17 +207,10 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                         self.state.points[group] = self.keep(&point);
                     }
                 }
-                Op::Double => {
-                    if self.checked || !self.take(Double { checked: false }) {
-                        self.take(Double { checked: true });
-                    }
-                }
+                Op::Double => self.take_in_a_form(self.checked, |checked| Double { checked }),
                 Op::Add(operand) => {
-                    let checked = false;
-                    if self.checked || operand.may_be_absent || !self.take(Add { operand, checked }) {
-                        let checked = true;
-                        self.take(Add { operand, checked });
-                    }
+                    let checked = self.checked || operand.may_be_absent;
+                    self.take_in_a_form(checked, |checked| Add { operand, checked });
                 }
             }
         }
@@ -231,9 +224,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         self.state.table[..groups].copy_from_slice(&self.state.points);
         self.take(Load(high));
         self.checked = low.iter().chain(high.iter()).any(Point::<P>::is_infinity);
-        if self.checked || !self.take(AddAndSubtract { checked: false }) {
-            self.take(AddAndSubtract { checked: true });
-        }
+        self.take_in_a_form(self.checked, |checked| AddAndSubtract { checked });
         self.take(Store(high));
         self.state.points.copy_from_slice(&self.state.table[..groups]);
         self.take(Store(low));
@@ -244,6 +235,14 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     fn take<S: Step<P, W, L>>(&mut self, step: S) -> S::Output {
         let lanes = self.lanes;
         lanes.outlined(Taken { ladder: self, step })
+    }
+
+    /// Takes a step in its fast form, or in its checked one where that is asked for or the fast form gives up.
+    #[inline(always)]
+    fn take_in_a_form<S: Step<P, W, L, Output = bool>>(&mut self, checked: bool, step: impl Fn(bool) -> S) {
+        if checked || !self.take(step(false)) {
+            self.take(step(true));
+        }
     }
 
     /// A product, which on plain words is a function of its own: inlined in all its places it would be most
@@ -495,12 +494,15 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     ) -> [L::Value; 2] {
         let lanes = self.lanes;
         let (mut rise, mut run) = (slope.rise, slope.run);
-        let checked = other.map(|b| (self.special(a, &b), b));
-        if let Some((special, _)) = &checked {
+        // Not by closures: they would be compiled without the lanes' instructions.
+        let mut checked = None;
+        if let Some(b) = other {
+            let special = self.special(a, &b);
             rise = lanes.blend(special.doubling, &self.tangent(&a[0]), &rise);
             // As if it were the difference of both x, plus p.
             let none = lanes.carried(lanes.difference(&a[0], &a[0], 1));
             run = lanes.blend(special.doubling, &none, &run);
+            checked = Some((special, b));
         }
         let lambda = self.product(&rise, &slope.run_inverse);
         let x_sum = lanes.sum(&lanes.sum(&a[0], &a[0]), &run);

@@ -8,6 +8,7 @@
 
 use std::arch::x86_64::*;
 
+use super::detection::are_here;
 use crate::backend::lanes::LoopPart;
 use crate::backend::limbs::Words;
 
@@ -18,10 +19,7 @@ pub struct Ifma(());
 impl Ifma {
     /// The proof, if this processor has the instructions.
     pub fn detect() -> Option<Self> {
-        let has_all = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512ifma");
-        has_all.then_some(Self(()))
+        are_here().then_some(Self(()))
     }
 
     /// Runs a part of a loop, or all of it, compiled for the instructions, as a function of its own.

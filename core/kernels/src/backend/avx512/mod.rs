@@ -20,6 +20,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod butterfly;
+mod detection;
 mod instructions;
 
 use std::arch::x86_64::__m512i;

@@ -6,8 +6,7 @@ use crate::curve::{Coordinates, Curve, Point};
 use crate::points::digits::Operand;
 
 /// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a
-/// function's loops take longer than in proportion to its length; with all steps in one function, this kernel
-/// took two fifths of what such passes over the crate `spillproof-plonk` took.
+/// function's loops take longer than in proportion to its length.
 pub(super) trait Step<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     /// Its result.
     type Output;
@@ -157,7 +156,11 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Add<
                 run: ladder.denominator(group),
                 run_inverse: own,
             };
-            let other = checked.then(|| ladder.operand(operand, group));
+            let other = if checked {
+                Some(ladder.operand(operand, group))
+            } else {
+                None
+            };
             let sum = ladder.sum(&point, &slope, other);
             ladder.state.points[group] = ladder.keep(&sum);
         }
@@ -205,7 +208,11 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for AddA
                     run: ladder.denominator(group),
                     run_inverse: own,
                 };
-                let other = self.checked.then(|| ladder.negated_where(sign, &high));
+                let other = if self.checked {
+                    Some(ladder.negated_where(sign, &high))
+                } else {
+                    None
+                };
                 *result = ladder.sum(&low, &slope, other);
             }
             ladder.state.table[group] = ladder.keep(&results[0]);
