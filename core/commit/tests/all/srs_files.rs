@@ -41,11 +41,9 @@ impl Place {
 
     fn with(faults: FaultPlan) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let storage = Storage::builder()
-            .dir(dir.path().join("scratch"))
-            .faults(faults)
-            .build()
-            .unwrap();
+        let scratch = dir.path().join("scratch");
+        std::fs::create_dir(&scratch).unwrap();
+        let storage = Storage::builder().dir(scratch).faults(faults).build().unwrap();
         Self {
             dir,
             workspace: Workspace::new(storage, Budget::new(32 << 20)),

@@ -31,12 +31,13 @@ const NAMES: [&str; 22] = [
     "VRAM",
 ];
 /// What the names of other variables begin with, those of builds, of tests and of the fake driver.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "DIST_",
     "FAKE_DRIVER_",
     "GRAFT_",
     "HALO2_",
     "HOST_KERNELS",
+    "LANES",
     "TEST_",
     "TIDY_",
 ];
