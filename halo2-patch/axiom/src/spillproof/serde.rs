@@ -10,6 +10,7 @@ use std::any::TypeId;
 use std::fmt::Debug;
 use std::io;
 
+use ff::PrimeField;
 use halo2curves::bn256::Fr;
 use spillproof_commit::Scalar;
 use spillproof_engine::column::{Column, Element, Placement, Writer};
@@ -37,8 +38,8 @@ type Raw = [u8; VALUE_BYTES];
 /// Reads a polynomial into a column of the current session; `None`, with nothing read, if there is none for
 /// this field.
 ///
-/// Panics if the reader fails, if a value is no field element (in the formats that check), or if disk or
-/// budget have no room.
+/// Panics if the reader fails, if no domain has so many values, if a value is no field element (in the formats
+/// that check), or if disk or budget have no room.
 pub(crate) fn read<F: SerdePrimeField, B, R: io::Read>(
     reader: &mut R,
     format: SerdeFormat,
@@ -50,6 +51,12 @@ pub(crate) fn read<F: SerdePrimeField, B, R: io::Read>(
     let mut len = [0u8; 4];
     or_stocks_panic(reader.read_exact(&mut len));
     let len = u32::from_be_bytes(len) as usize;
+    // Bytes of another format, taken for a length, would ask the disk for a hundred gigabytes.
+    if !len.is_power_of_two() || len.trailing_zeros() > Fr::S {
+        panic!(
+            "spillproof: a polynomial of {len} values, which no domain has: the key may be in another format"
+        );
+    }
     let column = match format {
         SerdeFormat::Processed => read_processed::<F>(&session, reader, len),
         SerdeFormat::RawBytes => read_raw(&session, reader, len, |value| F::from_raw_bytes(value).is_some()),

@@ -234,6 +234,13 @@ fn proving_keys_are_read_and_written_as_stock_does() {
             assert!(cut.is_err(), "stock panics where a key ends too early");
         });
     }
+    in_session(SESSION_BYTES, || {
+        let bytes = pk.to_bytes(SerdeFormat::Processed);
+        let format = SerdeFormat::RawBytesUnchecked;
+        let read = || ProvingKey::<G1Affine>::from_bytes::<Any>(&bytes, format, Circuit::WHICH).map(drop);
+        let read = std::panic::catch_unwind(read);
+        assert!(!matches!(read, Ok(Ok(()))), "the bytes of another format");
+    });
     let mut bad = pk.to_bytes(SerdeFormat::RawBytes);
     let end = bad.len();
     bad[end - 32..].fill(0xff);
