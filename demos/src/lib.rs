@@ -33,8 +33,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::builder::Resettable;
 use failure::Failure;
-use rand::RngCore;
-use rand::rngs::OsRng;
 use report::steps;
 use spillproof_engine::budget::CountingAlloc;
 
@@ -99,10 +97,8 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     // The first map with random hashes would panic.
-    if let Err(error) = OsRng.try_fill_bytes(&mut [0]) {
-        eprintln!(
-            "error: the system gives no random values: {error}; allow the system call getrandom in the container's seccomp profile"
-        );
+    if let Err(error) = spillproof_engine::budget::random_bytes(&mut [0]) {
+        eprintln!("error: {error}");
         return ExitCode::FAILURE;
     }
     log::start();

@@ -350,9 +350,16 @@ fn a_system_without_threads_is_an_error() {
 fn a_system_without_random_values_is_an_error() {
     let dir = tempfile::tempdir().expect("a directory");
     let (source, library) = (dir.path().join("none.c"), dir.path().join("none.so"));
-    let text = "#include <errno.h>\n#include <sys/types.h>\n\
+    // Programs call the function of the C library, and libraries of Rust the system.
+    let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <stdarg.h>\n\
+                #include <sys/syscall.h>\n#include <sys/types.h>\n\
                 ssize_t getrandom(void *out, size_t bytes, unsigned flags) { \
-                (void)out, (void)bytes, (void)flags; errno = EIO; return -1; }\n";
+                (void)out, (void)bytes, (void)flags; errno = EIO; return -1; }\n\
+                long syscall(long number, ...) { long words[6]; va_list list; va_start(list, number); \
+                for (int i = 0; i < 6; i++) words[i] = va_arg(list, long); va_end(list); \
+                if (number == SYS_getrandom) { errno = EIO; return -1; } \
+                long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, \"syscall\"); \
+                return next(number, words[0], words[1], words[2], words[3], words[4], words[5]); }\n";
     std::fs::write(&source, text).expect("a file");
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// [`Error::Unavailable`] where the system gives none, as where a filter of calls refuses `getrandom`.
 pub fn random_bytes(bytes: &mut [u8]) -> Result<()> {
     OsRng.try_fill_bytes(bytes).map_err(|error| Error::Unavailable {
-        what: "random values of the system",
+        what: "the system's source of random values",
         source: std::io::Error::other(error),
         remedy: "allow the system call getrandom in the container's seccomp profile",
     })
