@@ -186,6 +186,9 @@ impl Failure {
                 let least_mib = (beside_bytes >> 20) + LEAST_BUDGET_MIB;
                 return Some(format!("--limit {least_mib}MiB or more"));
             }
+            Invalid(Setting { name, .. }) if *name == "memory budget" => {
+                return Some("--memory (SPILLPROOF_MEMORY)".into());
+            }
             Invalid(Setting { name, .. }) if name.ends_with("checkpoint key") => {
                 return Some("--checkpoint DIR with --checkpoint-key FILE".into());
             }
