@@ -51,8 +51,6 @@ kernels! {
         ark_bls12_381::Fr;
         ark_pallas::Fr;
         ark_vesta::Fr;
-        #[cfg(test)]
-        ark_bn254::Fq;
     } {
         fn run_product(vector::Product<'_, Self>) -> () = run;
         fn run_scaled(vector::Scaled<'_, Self>) -> () = run;

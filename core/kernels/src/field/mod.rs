@@ -213,6 +213,3 @@ where
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -173,6 +173,3 @@ fn for_each_task<W: Send, T: Send>(
         }
     });
 }
-
-#[cfg(test)]
-mod tests;

@@ -44,6 +44,3 @@ pub use twiddles::Twiddles;
 pub fn forget_buffers() {
     rayon::broadcast(|_| Backend::forget_buffers());
 }
-
-#[cfg(test)]
-mod tests;

@@ -47,6 +47,3 @@ pub use scan::{divide_chunk, evaluate_chunk_many, fraction_product_chunk};
 
 /// Scalars that one task works on: 32 KiB, so that a piece stays in the first-level cache.
 pub const PIECE: usize = 1024;
-
-#[cfg(test)]
-mod tests;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::*;
-use crate::field::KernelField;
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::poly::*;
 
 fn random<F: KernelField>(n: usize, seed: u64) -> Vec<F> {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use ark_ec::short_weierstrass::Projective;
 use ark_ec::{CurveGroup, PrimeGroup, VariableBaseMSM};
 use ark_ff::{UniformRand, Zero};
 use proptest::prelude::*;
@@ -11,9 +12,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 use spillproof_format::Element;
 
-use super::*;
-use crate::backend::Backend;
-use crate::curve::normalize;
+use spillproof_kernels::backend::Backend;
+use spillproof_kernels::curve::{Curve, Point, normalize};
+use spillproof_kernels::msm::*;
 
 type Bn = ark_bn254::g1::Config;
 type BnG2 = ark_bn254::g2::Config;
@@ -53,7 +54,7 @@ fn streamed<P: Curve>(
             let in_lanes = streamed_on(config.on(backend), bases, columns, chunk);
             assert_eq!(in_lanes, portable, "{backend:?}");
         } else {
-            crate::testing::skipped(&format!("no {backend:?} on this machine, or in this build"));
+            crate::skipped(&format!("no {backend:?} on this machine, or in this build"));
         }
     }
     portable

@@ -8,13 +8,13 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use proptest::prelude::*;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::*;
+use spillproof_kernels::ntt::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::backend::Backend;
-use crate::curve::{Curve, normalize};
-use crate::field::KernelField;
-use crate::poly::scale_powers;
+use spillproof_kernels::backend::Backend;
+use spillproof_kernels::curve::{Curve, normalize};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::poly::scale_powers;
 
 fn random<F: KernelField>(n: usize, seed: u64) -> Vec<F> {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
