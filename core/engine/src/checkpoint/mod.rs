@@ -85,7 +85,7 @@ pub struct Checkpoint {
 /// The dry run of [`Checkpoint::keep`].
 ///
 /// # Errors
-/// [`Error::OverBudget`](crate::Error::OverBudget).
+/// [`Error::OverBudget`].
 pub fn rehearse_keep<'c, E: Element>(mut columns: impl Iterator<Item = &'c Column<E>>) -> Result<()> {
     columns.try_for_each(column::rehearse_keep)
 }
@@ -165,8 +165,8 @@ impl Checkpoints {
     /// system's entropy and the caller's.
     ///
     /// # Errors
-    /// [`error::Checkpoint`]; [`Error::File`](crate::Error::File) for a folder that cannot be used;
-    /// [`Error::Forked`](crate::Error::Forked) for a key that another process read.
+    /// [`error::Checkpoint`]; [`Error::File`] for a folder that cannot be used;
+    /// [`Error::Forked`] for a key that another process read.
     pub fn begin(
         &self,
         workspace: &Workspace,
@@ -301,8 +301,8 @@ impl Checkpoint {
     /// where they are.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) for a file that is missing,
-    /// [`Error::Damaged`](crate::Error::Damaged) for one of another length.
+    /// [`Error::File`] for a file that is missing,
+    /// [`Error::Damaged`] for one of another length.
     pub fn kept<E: Element>(
         &self,
         workspace: &Workspace,

@@ -102,7 +102,8 @@ impl Plan {
     /// The plan for `run` within `budget_bytes` on `threads` threads.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`] with the smallest budget that works; [`Invalid::Setting`] for more than
+    /// [`Error::BudgetTooSmall`] with the smallest budget that works;
+    /// [`Invalid::Setting`](crate::error::Invalid::Setting) for more than
     /// [`THREADS_MAX`](crate::session::THREADS_MAX) threads; other errors of `run`.
     pub fn new(run: &DryRunOf<'_>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Self> {
         Self::of_ways(&[run], budget_bytes, threads, rates)
