@@ -22,8 +22,8 @@ const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--dim:#666;--line:
                      td.share{background:linear-gradient(var(--share),var(--share)) no-repeat left}\
                      svg{width:100%;height:auto;display:block}\
                      @media(max-width:640px){body{margin:1em auto;padding:0 .5em}.more,svg .name{display:none}\
-                     th,td{padding:.2em .25em;font-size:12px}table.facts td:first-child{width:7em}tr.step td:first-child{padding-left:.8em;white-space:normal}\
-                     svg text{font-size:22px}}";
+                     th,td{padding:.2em .25em;font-size:12px}table.facts td:first-child{width:7em}tr.step td{font-size:11px}tr.step td:first-child{padding-left:.8em}\
+                     td:first-child,td:last-child{white-space:normal}svg{overflow:visible;box-sizing:border-box;padding-left:12px}svg text{font-size:22px}}";
 
 /// The page. `facts` are lines with a name and a value.
 pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String {
