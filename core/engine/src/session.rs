@@ -14,14 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
-use rand::RngCore;
-use rand::rngs::OsRng;
-
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{Accelerator, CountedAccelerator, TaskAccelerator, TaskAcceleratorGuard};
 use crate::budget::{
-    Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, return_freed_blocks,
+    Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, random_bytes,
+    return_freed_blocks,
 };
 use crate::checkpoint::Checkpoints;
 use crate::column::{InTask, Scratch, Workspace};
@@ -299,7 +297,7 @@ impl SessionBuilder {
         self
     }
 
-    /// The directory for scratch files, which has to exist; best on NVMe.
+    /// The directory for scratch files, which has to exist; preferably on NVMe.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
@@ -387,7 +385,8 @@ impl SessionBuilder {
             }
         };
         let threads = threads_of(self.threads)?;
-        check_entropy()?;
+        // Generators that are seeded later have no way to say that the system gives no random values.
+        random_bytes(&mut [0])?;
         let memory = self.memory.map_err(no_size("memory budget"))?;
         let limit = self.limit.transpose().map_err(no_size("limit on the process"))?;
         let limit = limit.map(|limit| Limit::new(limit, threads)).transpose()?;
@@ -442,17 +441,6 @@ impl SessionBuilder {
             is_from_environment: false,
         })
     }
-}
-
-/// That the system gives random values: generators that are seeded later have no way to say that it does not.
-fn check_entropy() -> Result<()> {
-    OsRng
-        .try_fill_bytes(&mut [0])
-        .map_err(|error| Error::Unavailable {
-            what: "random values of the system",
-            source: std::io::Error::other(error),
-            remedy: "allow the system call getrandom in the container's seccomp profile",
-        })
 }
 
 /// Compute threads; 0 is what the environment says, else one for each core.

@@ -11,8 +11,8 @@ use super::process;
 use super::size::ByteSize;
 use crate::error::{Invalid, Result};
 
-/// A limit on the resident memory of the process, page tables and the like included: a control group with
-/// this hard limit does not end it.
+/// A limit on the resident memory of the process, page tables and the like included: in a control group with
+/// this hard limit it is not killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Limit {
     /// The limit.

@@ -5,11 +5,10 @@
 
 use std::ptr::{self, NonNull};
 
-use rand::RngCore;
-use rand::rngs::OsRng;
 use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use rustix::mm::{Advice, MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
 
+use super::entropy::random_bytes;
 use super::pages::{PAGE_BYTES, advise};
 use crate::error::{Error, Result};
 
@@ -34,12 +33,10 @@ impl SecretKey {
     /// From the system's entropy.
     ///
     /// # Errors
-    /// [`Error::Memory`] without a page or entropy.
+    /// [`Error::Memory`] without a page, [`Error::Unavailable`] without entropy.
     pub fn random() -> Result<Self> {
         let mut bytes = [0; KEY_BYTES];
-        OsRng
-            .try_fill_bytes(&mut bytes)
-            .map_err(|error| no_key(std::io::Error::other(error)))?;
+        random_bytes(&mut bytes)?;
         Self::of(&mut bytes)
     }
 

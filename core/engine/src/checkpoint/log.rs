@@ -13,11 +13,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rand::RngCore;
-use rand::rngs::OsRng;
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
-use crate::budget::{SecretKey, aes, wipe};
+use crate::budget::{SecretKey, aes, random_bytes, wipe};
 use crate::error::{Checkpoint, Error, Result};
 use crate::storage::{Folder, Journal};
 
@@ -88,7 +86,7 @@ impl Log {
     /// Appends a note; when this returns, it is on the disk. `text` is wiped.
     pub fn append(&mut self, mut text: Vec<u8>) -> Result<()> {
         let mut salt = [0; SALT_BYTES];
-        OsRng.fill_bytes(&mut salt);
+        random_bytes(&mut salt)?;
         let len = (text.len() as u32).to_le_bytes();
         let mut sealed = text.clone();
         wipe(&mut text);

@@ -29,12 +29,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rand::RngCore;
-use rand::rngs::OsRng;
-
 pub use key::{CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CheckpointKey};
 
-use crate::budget::{KEY_BYTES, SecretKey};
+use crate::budget::{KEY_BYTES, SecretKey, random_bytes};
 use crate::column::{self, Column, Element, Workspace};
 use crate::error::{self, Invalid, is_full};
 use crate::storage::{Folder, is_inside};
@@ -211,7 +208,7 @@ impl Checkpoints {
                 what: "version of this program",
             })?,
             None => {
-                let header = Header::new(terms, entropy);
+                let header = Header::new(terms, entropy)?;
                 log.append(header.encode())?;
                 header
             }
@@ -284,7 +281,7 @@ impl Checkpoint {
         mut columns: impl Iterator<Item = &'c Column<E>>,
     ) -> Result<RoundKey> {
         let mut key = [0; KEY_BYTES];
-        OsRng.fill_bytes(&mut key);
+        random_bytes(&mut key)?;
         let round_key = RoundKey(key);
         let secret = Arc::new(SecretKey::of(&mut key)?);
         let name = file_name(round);
@@ -405,17 +402,17 @@ struct Header {
 impl Header {
     const VERSION: u8 = 1;
 
-    fn new(terms: &Terms, entropy: impl FnOnce(&mut [u8; SEED_BYTES])) -> Self {
+    fn new(terms: &Terms, entropy: impl FnOnce(&mut [u8; SEED_BYTES])) -> Result<Self> {
         let (mut id, mut callers, mut own) = ([0; ID_BYTES], [0; SEED_BYTES], [0; SEED_BYTES]);
-        OsRng.fill_bytes(&mut id);
-        OsRng.fill_bytes(&mut own);
+        random_bytes(&mut id)?;
+        random_bytes(&mut own)?;
         entropy(&mut callers);
         let seed = *blake3::keyed_hash(&own, &callers).as_bytes();
-        Self {
+        Ok(Self {
             id,
             seed,
             draws_are_the_callers: terms.draws_are_the_callers,
-        }
+        })
     }
 
     /// As it stands among the used ones.

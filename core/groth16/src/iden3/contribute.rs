@@ -8,8 +8,6 @@ use std::path::Path;
 use ark_ec::CurveGroup;
 use ark_ec::pairing::Pairing;
 use ark_ff::Field;
-use rand::RngCore;
-use rand::rngs::OsRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::current_num_threads;
 use ring::digest::{SHA256, digest};
@@ -26,7 +24,7 @@ use super::source::{Source, curve_of};
 use super::transcript::{SecretGenerator, Transcript, generator, random_element, random_point};
 use crate::{PairingCurve, over_curve};
 use spillproof_engine::Result;
-use spillproof_engine::budget::Lease;
+use spillproof_engine::budget::{Lease, random_bytes};
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Scratch, Workspace};
 use spillproof_engine::error::Invalid;
@@ -183,13 +181,7 @@ impl Origin {
         match self {
             Self::Entropy(text) => {
                 let mut bytes = [0; HASH_BYTES];
-                OsRng
-                    .try_fill_bytes(&mut bytes)
-                    .map_err(|error| spillproof_engine::Error::Memory {
-                        what: "entropy of the system".into(),
-                        bytes: HASH_BYTES as u64,
-                        source: std::io::Error::other(error),
-                    })?;
+                random_bytes(&mut bytes)?;
                 let mut hash = Transcript::new();
                 hash.bytes(&bytes);
                 hash.bytes(text);

@@ -56,33 +56,6 @@ pub(crate) fn read_zkey_over<E: PairingCurve>(
     workspace.run(|| zkey.read(&shape, &mut InPlace, constraints, progress))
 }
 
-/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked, and its curve. Nothing
-/// is copied.
-///
-/// # Errors
-/// As [`read_zkey`].
-pub fn shape_of_zkey(
-    workspace: &Workspace,
-    path: &Path,
-    progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<(Shape, CurveId)> {
-    let curve = curve_of(workspace, path, FileKind::Zkey)?;
-    let shape = over_curve!(curve, E => shape_over::<E>(workspace, path, progress)?);
-    Ok((shape, curve))
-}
-
-fn shape_over<E: PairingCurve>(
-    workspace: &Workspace,
-    path: &Path,
-    progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Shape> {
-    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
-    workspace.run(|| {
-        let zkey = Zkey::<E>::open(&workspace, path)?;
-        zkey.counted_shape(progress)
-    })
-}
-
 /// A `.zkey` file as a container, which appears under its name when it is whole.
 ///
 /// # Errors

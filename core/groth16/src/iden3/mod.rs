@@ -34,7 +34,7 @@ mod witness;
 
 pub use contribute::{Contributed, Origin, contribute};
 pub(crate) use key::read_zkey_over;
-pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
+pub use key::{ImportedKey, import_zkey, read_zkey};
 pub(crate) use plan::plan_of_files_over;
 pub use plan::{KeyFile, plan_of_files};
 pub use prepare::{import_ptau, open_ptau, prepare_ptau};
