@@ -11,7 +11,7 @@ use spillproof_engine::column::{Column, Workspace};
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::{Opening, powers};
-use crate::protocol::Transcript;
+use crate::outside::Transcript;
 
 /// Writes the proof of an opening.
 ///

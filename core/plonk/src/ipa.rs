@@ -25,7 +25,7 @@ use spillproof_kernels::field::KernelField;
 use crate::curve::{ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::{Opening, powers, rotation_sets, scaled};
-use crate::protocol::{Randomness, Transcript};
+use crate::outside::{Randomness, Transcript};
 
 /// Columns that are added up in one pass: each takes a reader.
 const SUMMED_TOGETHER: usize = 32;

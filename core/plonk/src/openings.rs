@@ -11,6 +11,28 @@ use spillproof_kernels::field::KernelField;
 
 use crate::curve::Scalar;
 
+/// The multi-opening argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpeningScheme {
+    /// Two passes over everything.
+    Shplonk,
+    /// One pass for each point.
+    Gwc,
+    /// zcash's, without a trusted setup: three passes, and the opening of one polynomial.
+    Ipa,
+}
+
+impl OpeningScheme {
+    /// The schemes of proofs with the same keys, this one first.
+    pub(crate) fn of_same_keys(self) -> Vec<Self> {
+        match self {
+            Self::Shplonk => vec![self, Self::Gwc],
+            Self::Gwc => vec![self, Self::Shplonk],
+            Self::Ipa => vec![self],
+        }
+    }
+}
+
 /// A polynomial at a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<F = Scalar> {

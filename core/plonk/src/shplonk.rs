@@ -23,7 +23,7 @@ use spillproof_kernels::field::KernelField;
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::{Opening, powers, rotation_sets, scaled};
-use crate::protocol::Transcript;
+use crate::outside::Transcript;
 
 /// Writes the proof of an opening.
 ///

@@ -49,10 +49,6 @@ impl<F: PrimeField, S: Stock> Randomness<F> for Drawn<'_, S> {
     fn scalar(&mut self) -> F {
         ours(&<S::ScalarExt as stock_ff::Field>::random(&mut *self.0))
     }
-
-    fn random_polynomial(&mut self, coefficients: &mut [F]) {
-        coefficients.fill_with(|| self.scalar());
-    }
 }
 
 /// Random polynomials, opened at random ones of three points, in any order.
