@@ -18,6 +18,7 @@ use spillproof_engine::stream::{self, Scalars, Transform};
 use spillproof_kernels::curve::{Curve, normalize};
 use spillproof_kernels::field::KernelField;
 
+use crate::book::Book;
 use crate::circuit::ConstraintSystem;
 use crate::curve::{PointOf, ScalarOf};
 use crate::domain::Domain;
@@ -222,9 +223,10 @@ compiled! {
             transcript: &mut dyn Transcript<Self>,
         ) -> Result<()>
             = gwc::open;
-        /// Writes the proof of an opening by zcash's multi-opening.
+        /// Writes the proof of an opening by the book, with an inner-product argument at its end.
         fn open_ipa(
             params: &commit::ipa::Params<Self>,
+            book: Book,
             opening: &Opening<'_, ScalarOf<Self>>,
             transcript: &mut dyn Transcript<Self>,
             randomness: &mut dyn Randomness<ScalarOf<Self>>,

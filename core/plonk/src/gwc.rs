@@ -35,7 +35,7 @@ pub(crate) fn open<C: CommitCurve>(
         let (mut terms, mut value) = (Vec::new(), ScalarOf::<C>::ZERO);
         let here = opening.queries.iter().filter(|query| query.point == point);
         for (query, factor) in here.zip(powers(v)) {
-            terms.extend(opening.term(factor, query.polynomial));
+            terms.extend(opening.terms(factor, query.polynomial));
             value += factor * query.evaluation;
         }
         let quotient = Combination {

@@ -19,7 +19,7 @@
 //!   prover.rs     the rounds of a proof
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
-//!   openings.rs   multi-openings: shplonk.rs, gwc.rs, ipa.rs
+//!   openings.rs   multi-openings: shplonk.rs, gwc.rs, and book.rs with an ending: ipa.rs
 //!   input.rs      values of another library
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
@@ -36,6 +36,7 @@
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 
 mod bases;
+mod book;
 mod circuit;
 mod compiled;
 pub mod curve;
@@ -66,6 +67,7 @@ mod values;
 mod witness;
 
 pub use bases::{StoredBasis, StoredSrs, check_parts};
+pub use book::{Book, Powers};
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use compiled::{ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
@@ -74,7 +76,7 @@ pub use domain::{Domain, FieldConstants};
 pub use error::{Error, Result};
 pub use input::Values;
 pub use once::once;
-pub use openings::{Opening, OpeningScheme, Query};
+pub use openings::{Ending, Opening, OpeningScheme, Query, Sum};
 pub use order::Part;
 pub use outside::{Blinded, Outside, RandomPolynomial, Randomness, Transcript};
 pub use protocol::{Instances, Lookups, Protocol};

@@ -240,7 +240,7 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
             }
         };
         Opening {
-            polynomials: self.polynomials.iter().map(|poly| Some(&poly.column)).collect(),
+            polynomials: self.polynomials.iter().map(|poly| vec![(F::ONE, &poly.column)]).collect(),
             queries: queries.map(query).collect(),
         }
     }

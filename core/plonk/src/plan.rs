@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::input::Values;
 use crate::keygen::{Keygen, ProvingColumns};
 use crate::numerator::{Challenges, circuits_together, numerator};
-use crate::openings::{Opening, OpeningScheme};
+use crate::openings::{Ending, Opening, OpeningScheme};
 use crate::outside::{Blinded, Outside, Randomness, Transcript};
 use crate::protocol::Protocol;
 use crate::prover::{Committed, Prover};
@@ -394,14 +394,17 @@ impl<C: CommitCurve> Outside<C> for DryOutside<C> {
         match self.scheme {
             OpeningScheme::Shplonk => shplonk::open::<C>(workspace, bases, opening, transcript)?,
             OpeningScheme::Gwc => gwc::open::<C>(workspace, bases, opening, transcript)?,
-            OpeningScheme::Ipa => {
+            OpeningScheme::Book {
+                book,
+                ending: Ending::InnerProduct,
+            } => {
                 let params = commit::ipa::Params {
                     g: bases.clone(),
                     g_lagrange: self.lagrange.clone(),
                     w: C::GENERATOR,
                     u: C::GENERATOR,
                 };
-                ipa::open::<C>(&params, opening, transcript, &mut NoDraws)?;
+                ipa::open::<C>(&params, book, opening, transcript, &mut NoDraws)?;
             }
         }
         Ok(())

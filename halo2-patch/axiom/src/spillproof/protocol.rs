@@ -12,7 +12,7 @@ use spillproof_engine::checkpoint::Checkpoint;
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::{
     Basis, Blinded, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Point, Protocol,
-    RandomPolynomial, Randomness, Result, Scalar, Transcript,
+    RandomPolynomial, Randomness, Result, Scalar, Sum, Transcript,
 };
 
 use super::convert::{foreign, foreign_point, point, scalar};
@@ -205,12 +205,18 @@ where
                 return open(self.params, opening, &mut self.transcript);
             }
         }
-        let polynomial = |(place, column): (usize, &Option<_>)| {
+        let polynomial = |(place, sum): (usize, &Sum<'_>)| {
+            // The rounds above open no sums of columns by this protocol.
+            let column = match sum[..] {
+                [] => None,
+                [(factor, column)] if factor == Scalar::from(1u64) => Some(column),
+                _ => return Err(io::Error::other("a sum of columns is opened by SHPLONK or GWC only")),
+            };
             let here = opening.queries.iter().filter(|query| query.polynomial == place);
-            evaluated(*column, here.map(|query| (query.point, query.evaluation)))
+            Ok(evaluated(column, here.map(|query| (query.point, query.evaluation))))
         };
         let polys: Vec<Polynomial<_, Coeff>> =
-            opening.polynomials.iter().enumerate().map(polynomial).collect();
+            opening.polynomials.iter().enumerate().map(polynomial).collect::<io::Result<_>>()?;
         let queries = opening.queries.iter().map(|query| ProverQuery {
             point: foreign(query.point),
             poly: &polys[query.polynomial],

@@ -12,21 +12,29 @@ use spillproof_engine::stream::Scalars;
 use spillproof_kernels::curve::Point;
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::{
-    Basis, Blinded, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Protocol, Randomness, Result,
-    Transcript,
+    Basis, Blinded, Book, Ending, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Powers, Protocol,
+    Randomness, Result, Transcript,
 };
 
 use super::convert::{foreign, foreign_point, scalar, Engine};
 use crate::plonk;
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
-/// zcash's protocol.
+/// Upstream's opening, before its end.
+pub(crate) const BOOK: Book = Book {
+    powers: Powers::Descending,
+};
+
+/// Upstream's protocol.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     blinds: true,
     instances: Instances::Commitments,
     lookups: Lookups::Permuted(LeftOvers::Descending),
     queries: &Part::INSTANCES_FIRST,
-    opening: OpeningScheme::Ipa,
+    opening: OpeningScheme::Book {
+        book: BOOK,
+        ending: Ending::InnerProduct,
+    },
 };
 
 /// A transcript.
@@ -125,7 +133,7 @@ where
     }
 
     fn open(&mut self, opening: &Opening<'_, P::ScalarField>) -> io::Result<()> {
-        P::open_ipa(&self.params, opening, &mut self.transcript, &mut self.draws)?;
+        P::open_ipa(&self.params, BOOK, opening, &mut self.transcript, &mut self.draws)?;
         Ok(())
     }
 }
