@@ -9,7 +9,42 @@ use std::io;
 use spillproof_engine::column::Column;
 use spillproof_kernels::field::KernelField;
 
+use crate::book::Book;
 use crate::curve::Scalar;
+
+/// The multi-opening argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpeningScheme {
+    /// Two passes over everything.
+    Shplonk,
+    /// One pass for each point.
+    Gwc,
+    /// The halo2 book's: three passes, and the opening of one polynomial.
+    Book {
+        /// What it is like before its end.
+        book: Book,
+        /// How it ends.
+        ending: Ending,
+    },
+}
+
+/// How the last polynomial of an opening by the book is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By an inner-product argument, without a trusted setup.
+    InnerProduct,
+}
+
+impl OpeningScheme {
+    /// The schemes of proofs with the same keys, this one first.
+    pub(crate) fn of_same_keys(self) -> Vec<Self> {
+        match self {
+            Self::Shplonk => vec![self, Self::Gwc],
+            Self::Gwc => vec![self, Self::Shplonk],
+            Self::Book { .. } => vec![self],
+        }
+    }
+}
 
 /// A polynomial at a point.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +59,14 @@ pub struct Query<F = Scalar> {
     pub blind: F,
 }
 
+/// A polynomial as a sum of columns with their factors; none for zero.
+pub type Sum<'a, F = Scalar> = Vec<(F, &'a Column<F>)>;
+
 /// Polynomials, and the points at which they are opened.
 #[derive(Clone, Debug)]
 pub struct Opening<'a, F = Scalar> {
-    /// Each polynomial once; none for zero.
-    pub polynomials: Vec<Option<&'a Column<F>>>,
+    /// Each polynomial once.
+    pub polynomials: Vec<Sum<'a, F>>,
     /// In the scheme's order.
     pub queries: Vec<Query<F>>,
 }
@@ -51,9 +89,9 @@ impl<'a, F: KernelField> Opening<'a, F> {
         query.map_or(F::ZERO, |query| query.blind)
     }
 
-    /// `factor` times a polynomial, as a term of a combination; none for zero.
-    pub(crate) fn term(&self, factor: F, polynomial: usize) -> Option<(F, &'a Column<F>)> {
-        self.polynomials[polynomial].map(|column| (factor, column))
+    /// `factor` times a polynomial, as terms of a combination.
+    pub(crate) fn terms(&self, factor: F, polynomial: usize) -> Sum<'a, F> {
+        scaled(factor, &self.polynomials[polynomial], None)
     }
 }
 
@@ -107,7 +145,7 @@ pub(crate) fn scaled<'a, F: KernelField>(
     weight: F,
     terms: &[(F, &'a Column<F>)],
     sum: Option<&'a Column<F>>,
-) -> Vec<(F, &'a Column<F>)> {
+) -> Sum<'a, F> {
     match sum {
         Some(sum) => vec![(weight, sum)],
         None => terms

@@ -1,105 +1,48 @@
-//! What a proof talks to: its transcript, its source of randomness, and its commitment scheme. A drop-in
-//! implements them over the types of its fork; a plan brings ones that compute nothing.
+//! What differs between the forks of halo2, as a value that a drop-in hands to the rounds, which are written
+//! once.
 
-use std::io;
-
+use crate::openings::OpeningScheme;
+use crate::order::Part;
 use crate::stages::lookup::LeftOvers;
-use spillproof_engine::column::Column;
-use spillproof_kernels::curve::Curve;
-use spillproof_kernels::field::KernelField;
 
-use crate::curve::{Config, PointOf, Scalar, ScalarOf};
-use crate::error::Result;
-use crate::openings::Opening;
-
-/// A transcript that a proof is written to.
-pub trait Transcript<C: Curve = Config> {
-    /// Writes a point to the proof.
-    ///
-    /// # Errors
-    /// The writer's; of a transcript that does not take the point at infinity.
-    fn write_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
-    /// Writes a scalar to the proof.
-    ///
-    /// # Errors
-    /// The writer's.
-    fn write_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
-    /// Absorbs a point that the verifier knows.
-    ///
-    /// # Errors
-    /// As [`Self::write_point`].
-    fn common_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
-    /// Absorbs a scalar that the verifier knows.
-    ///
-    /// # Errors
-    /// As [`Self::write_scalar`].
-    fn common_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
-    /// The next challenge.
-    fn challenge(&mut self) -> ScalarOf<C>;
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// Whether each commitment has a blind, which is drawn in its round.
+    pub blinds: bool,
+    /// How the verifier gets to know the instances.
+    pub instances: Instances,
+    /// The lookup argument.
+    pub lookups: Lookups,
+    /// The order in which a circuit's polynomials come in the multi-opening.
+    pub queries: &'static [Part],
+    /// The multi-opening.
+    pub opening: OpeningScheme,
 }
 
-/// Where random values come from. The order of draws is halo2's.
-pub trait Randomness<F = Scalar> {
-    /// The next value of the caller's generator.
-    fn scalar(&mut self) -> F;
-    /// The next coefficients of the vanishing argument's random polynomial, in order.
-    fn random_polynomial(&mut self, coefficients: &mut [F]);
-    /// What draws such coefficients from a generator that the calling thread has, if any thread may draw any
-    /// of them.
-    fn draw_on_any_thread(&self) -> Option<fn(&mut [F])> {
-        None
+/// How the verifier gets to know the instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// As values.
+    Values,
+    /// As commitments without a blind, which are opened.
+    Commitments,
+}
+
+impl Instances {
+    /// Whether a column is committed to and opened.
+    pub(crate) fn are_committed(self, _column: usize) -> bool {
+        match self {
+            Self::Values => false,
+            Self::Commitments => true,
+        }
     }
 }
 
-/// A column that is committed to, with its blind.
-#[derive(Clone, Debug)]
-pub struct Blinded<F = Scalar> {
-    /// Values or coefficients.
-    pub column: Column<F>,
-    /// The blind.
-    pub blind: F,
-}
-
-impl<F: KernelField> Blinded<F> {
-    /// A column that is committed to without hiding it: halo2 then takes 1 for the blind.
-    pub fn unhidden(column: Column<F>) -> Self {
-        let blind = F::ONE;
-        Self { column, blind }
-    }
-}
-
-/// All that a proof talks to.
-pub trait Protocol<C: Curve = Config>: Randomness<ScalarOf<C>> {
-    /// The transcript.
-    fn transcript(&mut self) -> &mut dyn Transcript<C>;
-    /// Whether instance columns are committed to and opened.
-    fn opens_instances(&self) -> bool;
-    /// In which order what is left of a lookup's table goes to its permuted column.
-    fn left_overs(&self) -> LeftOvers {
-        LeftOvers::Ascending
-    }
-    /// Commitments to columns of values.
-    ///
-    /// # Errors
-    /// Where the columns can't be read, or the budget has no room.
-    fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
-    /// Commitments to polynomials by their coefficients.
-    ///
-    /// # Errors
-    /// As [`Self::commit_lagrange`].
-    fn commit(&mut self, polynomials: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
-    /// Proves the evaluations.
-    ///
-    /// # Errors
-    /// The scheme's.
-    fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()>;
-}
-
-impl<C: Curve> dyn Protocol<C> + '_ {
-    /// Writes points to the proof.
-    pub(crate) fn write_points(&mut self, points: &[PointOf<C>]) -> io::Result<()> {
-        points
-            .iter()
-            .try_for_each(|point| self.transcript().write_point(point))
-    }
+/// A lookup argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookups {
+    /// Input and table, permuted, and their product: [`lookup`](crate::stages::lookup). What is left of the
+    /// table goes to its permuted column in this order.
+    Permuted(LeftOvers),
 }

@@ -23,7 +23,7 @@ use crate::stages::permutation::{ProductSet, grand_product};
 use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles};
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_commit::Basis;
-use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::step;
 use spillproof_engine::stream::{Transform, linear_combination, ntt};
 use spillproof_kernels::curve::Curve;
@@ -32,19 +32,17 @@ use spillproof_kernels::field::KernelField;
 use crate::circuit::{ColumnId, ConstraintSystem, Expression};
 use crate::curve::{Config, Scalar, ScalarOf};
 use crate::domain::Domain;
+use crate::draws::Drawn;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::numerator::{Challenges, Numerator, circuits_together, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Lookup, Order, Polynomials};
-use crate::protocol::Blinded;
+use crate::outside::Blinded;
+use crate::protocol::Lookups;
+use crate::random;
 use crate::rounds::{Kept, Rounds};
-use crate::witness::{InstanceColumns, blinded, draw, scalars};
-
-/// Coefficients of the random polynomial that are drawn at a time.
-const DRAWN: u64 = 1 << 13;
-/// Those of them that one thread draws.
-const DRAWN_BY_A_THREAD: usize = 1 << 9;
+use crate::witness::InstanceColumns;
 
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in
 /// memory makes scratch columns each time.
@@ -83,7 +81,7 @@ pub struct Prover<'a, 'p, C: Curve = Config> {
     pub domain: &'a Domain<ScalarOf<C>>,
     /// The proving key.
     pub key: &'a dyn KeyColumns<ScalarOf<C>>,
-    /// Transcript, randomness and scheme, and what is kept of the rounds before.
+    /// The protocol, what it talks to, and what is kept of the rounds before.
     pub rounds: &'a mut Rounds<'p, C>,
 }
 
@@ -182,7 +180,7 @@ impl<C: Curve> Prover<'_, '_, C> {
     fn round(
         &mut self,
         basis: Basis,
-        blinds: Vec<ScalarOf<C>>,
+        drawn: &Drawn<ScalarOf<C>>,
         mut kept: Option<Kept<C>>,
         make: impl FnOnce() -> Result<Vec<Column<ScalarOf<C>>>>,
     ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
@@ -190,17 +188,12 @@ impl<C: Curve> Prover<'_, '_, C> {
             Some(kept) => kept.take_columns(),
             None => make()?,
         };
-        let columns = blinded(columns, blinds);
-        self.rounds.commit(self.workspace, basis, &columns, kept)?;
-        Ok(columns)
+        self.rounds.commit(self.workspace, basis, columns, drawn, kept)
     }
 
     /// The next round, of so many columns, if an earlier run has kept it.
     fn kept(&mut self, columns: usize) -> Result<Option<Kept<C>>> {
-        match columns {
-            0 => Ok(None),
-            _ => self.rounds.kept(self.workspace, self.domain.rows()),
-        }
+        self.rounds.kept(self.workspace, columns, self.domain.rows())
     }
 
     /// Permutes each lookup's compressed input and table, and commits to both.
@@ -213,16 +206,15 @@ impl<C: Curve> Prover<'_, '_, C> {
         let unusable_rows = cs.unusable_rows();
         let usable_rows = rows - unusable_rows as u64;
         let kept = self.kept(cs.lookups.len())?;
-        let (mut blinds, mut permuted) = (Vec::new(), Vec::new());
+        let drawn = self.rounds.draw(vec![unusable_rows; 2 * cs.lookups.len()], 2);
+        let Lookups::Permuted(left_overs) = self.rounds.protocol.lookups;
+        let mut permuted = Vec::new();
         let mut compressed = Vec::with_capacity(cs.lookups.len());
-        for lookup in &cs.lookups {
+        for (lookup, tails) in cs.lookups.iter().zip(drawn.tails.chunks(2)) {
             let sides = [&lookup.input[..], &lookup.table[..]];
             let [input, table] = values.compressed(workspace, sides, theta, rows)?;
-            let (tails, these) = draw(2, unusable_rows, self.rounds.protocol);
-            blinds.extend(these);
             if kept.is_none() {
                 let (tails, sides) = ([&tails[0][..], &tails[1][..]], (&input, &table));
-                let left_overs = self.rounds.protocol.left_overs();
                 let (input, table) =
                     lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails, left_overs)?;
                 permuted.extend([input, table]);
@@ -230,7 +222,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             compressed.push((input, table));
         }
         let mut permuted = self
-            .round(Basis::Lagrange, blinds, kept, || Ok(permuted))?
+            .round(Basis::Lagrange, &drawn, kept, || Ok(permuted))?
             .into_iter();
         let pairs = std::iter::from_fn(|| Some([permuted.next()?, permuted.next()?]));
         let made = compressed.into_iter().zip(pairs);
@@ -253,13 +245,13 @@ impl<C: Curve> Prover<'_, '_, C> {
     ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let (cs, workspace, domain) = (self.cs, self.workspace, self.domain);
         let kept = self.kept(cs.permutation_products())?;
-        let (tails, blinds) = self.draw_products(cs.permutation_products());
+        let drawn = self.draw_products(cs.permutation_products());
         let make = || {
             let set_len = cs.permutation_chunk();
             let (mut first, mut delta_start) = (ScalarOf::<C>::ONE, ScalarOf::<C>::ONE);
-            let mut products = Vec::with_capacity(tails.len());
+            let mut products = Vec::with_capacity(drawn.tails.len());
             let sets = cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len));
-            for ((permuted, sigmas), tail) in sets.zip(&tails) {
+            for ((permuted, sigmas), tail) in sets.zip(&drawn.tails) {
                 let set = ProductSet {
                     values: permuted.iter().map(|column| values.column(*column)).collect(),
                     sigmas: sigmas.iter().collect(),
@@ -276,7 +268,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             }
             Ok(products)
         };
-        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        let products = self.round(Basis::Lagrange, &drawn, kept, make)?;
         self.all_to_coefficients(products)
     }
 
@@ -289,11 +281,11 @@ impl<C: Curve> Prover<'_, '_, C> {
     ) -> Result<Vec<Lookup<ScalarOf<C>>>> {
         let workspace = self.workspace;
         let kept = self.kept(lookups.len())?;
-        let (tails, blinds) = self.draw_products(lookups.len());
+        let drawn = self.draw_products(lookups.len());
         let split = |lookup: Permuted<ScalarOf<C>>| ((lookup.input, lookup.table), lookup.permuted);
         let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
         let make = || {
-            let lookups = compressed.into_iter().zip(&permuted).zip(&tails);
+            let lookups = compressed.into_iter().zip(&permuted).zip(&drawn.tails);
             let product = |(((input, table), [a, s]), tail): ((_, &Pair<ScalarOf<C>>), &Vec<_>)| {
                 let permuted = (&a.column, &s.column);
                 lookup_argument::product(
@@ -302,7 +294,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             };
             Ok(lookups.map(product).collect::<spillproof_engine::Result<_>>()?)
         };
-        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        let products = self.round(Basis::Lagrange, &drawn, kept, make)?;
         let inverse = self.domain.to_coefficients()?;
         let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
             Ok(Lookup {
@@ -314,15 +306,9 @@ impl<C: Curve> Prover<'_, '_, C> {
         products.into_iter().zip(permuted).map(lookup).collect()
     }
 
-    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then
-    /// its blind.
-    fn draw_products(&mut self, products: usize) -> (Vec<Vec<ScalarOf<C>>>, Vec<ScalarOf<C>>) {
-        let rows = self.cs.blinding_factors;
-        let draws = (0..products).map(|_| {
-            let tail = scalars(rows, self.rounds.protocol);
-            (tail, self.rounds.protocol.scalar())
-        });
-        draws.unzip()
+    /// The last rows of so many products.
+    fn draw_products(&mut self, products: usize) -> Drawn<ScalarOf<C>> {
+        self.rounds.draw(vec![self.cs.blinding_factors; products], 1)
     }
 
     /// Values to coefficients, of one column after the other; the values go.
@@ -337,35 +323,10 @@ impl<C: Curve> Prover<'_, '_, C> {
         let _step = step!(self.workspace, "random polynomial");
         let (workspace, rows) = (self.workspace, self.domain.rows());
         let kept = self.kept(1)?;
-        let column = workspace.run_here(|| {
-            // What is kept is drawn too, so that later draws are the same.
-            let mut writer = match kept {
-                None => Some(Writer::scratch(
-                    workspace,
-                    "random polynomial",
-                    rows,
-                    Placement::Auto,
-                )?),
-                Some(_) => None,
-            };
-            let draw = self.rounds.protocol.draw_on_any_thread();
-            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(DRAWN) as usize];
-            let mut left = if workspace.is_dry() { 0 } else { rows };
-            while left > 0 {
-                let now = left.min(tile.len() as u64) as usize;
-                match draw {
-                    Some(draw) => workspace.in_pieces(&mut tile[..now], DRAWN_BY_A_THREAD, draw)?,
-                    None => self.rounds.protocol.random_polynomial(&mut tile[..now]),
-                }
-                if let Some(writer) = &mut writer {
-                    writer.push(&tile[..now])?;
-                }
-                left -= now as u64;
-            }
-            writer.map(Writer::finish).transpose()
-        })?;
-        let blinds = scalars(1, self.rounds.protocol);
-        let random = self.round(Basis::Monomial, blinds, kept, || Ok(column.into_iter().collect()))?;
+        let column = random::polynomial(workspace, rows, kept.is_some(), self.rounds.outside)?;
+        let drawn = self.rounds.draw(vec![0], 1);
+        let make = || Ok(column.into_iter().collect());
+        let random = self.round(Basis::Monomial, &drawn, kept, make)?;
         let one = || io::Error::other("a round of one column that has none").into();
         random.into_iter().next().ok_or_else(one)
     }
@@ -383,12 +344,10 @@ impl<C: Curve> Prover<'_, '_, C> {
             let _step = step!(self.workspace, "quotient");
             self.pieces(circuits, challenges)?
         };
-        let blinds = scalars(pieces.len(), self.rounds.protocol);
-        let pieces = blinded(pieces, blinds);
+        let drawn = self.rounds.draw(vec![0; pieces.len()], pieces.len());
         let _step = step!(self.workspace, "commit quotient");
         self.rounds
-            .commit(self.workspace, Basis::Monomial, &pieces, kept)?;
-        Ok(pieces)
+            .commit(self.workspace, Basis::Monomial, pieces, &drawn, kept)
     }
 
     /// The pieces of h: those of each group of circuits, folded.
@@ -474,7 +433,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             unhidden(self.key.fixed_polynomials()?),
             unhidden(self.key.sigma_polynomials()?),
         );
-        let order = Order::new(self.cs, self.domain, x, self.rounds.protocol.opens_instances());
+        let order = Order::new(self.cs, self.domain, x, &self.rounds.protocol);
         let fixed = order.cells(&self.cs.fixed_queries, &fixed);
         let sigmas: Vec<_> = sigmas.iter().map(|poly| (poly, x)).collect();
         let [mut evaluated, products] = order.evaluations(circuits);
@@ -487,7 +446,7 @@ impl<C: Curve> Prover<'_, '_, C> {
         let evaluations = Evaluations::of(&evaluated)?;
         evaluated.pop();
         for at in evaluated {
-            let transcript = self.rounds.protocol.transcript();
+            let transcript = self.rounds.outside.transcript();
             transcript.write_scalar(evaluations.value(at))?;
         }
         drop(step);
@@ -496,7 +455,7 @@ impl<C: Curve> Prover<'_, '_, C> {
         let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
         let _step = step!(self.workspace, "opening");
         let opening = evaluations.opening(queries);
-        self.rounds.protocol.open(&opening).map_err(Error::Opening)
+        self.rounds.outside.open(&opening).map_err(Error::Opening)
     }
 
     /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.
