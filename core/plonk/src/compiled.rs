@@ -49,6 +49,8 @@ compiled! {
     /// the disk fails.
     pub trait ProverField: KernelField;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::Fr;
         #[cfg(feature = "bn254")]
         ark_bn254::Fr;
         #[cfg(feature = "pasta")]
@@ -135,6 +137,8 @@ compiled! {
     /// Errors are the engine's, the transcript's and the scheme's.
     pub trait ProverCurve: CommitCurve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::g1::Config;
         #[cfg(feature = "bn254")]
         ark_bn254::g1::Config;
         #[cfg(feature = "pasta")]
