@@ -25,31 +25,42 @@ use spillproof_kernels::field::KernelField;
 
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
-use crate::openings::{Opening, Sum, powers, rotation_sets, scaled};
+use crate::openings::{Opening, RotationSet, Sum, powers, rotation_sets, scaled};
 use crate::outside::Transcript;
+use crate::protocol::{Book, Powers, Sets, Width};
 
-/// What differs between openings by the book.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Book {
-    /// Which power of a challenge each of several polynomials gets.
-    pub powers: Powers,
-}
-
-/// Which power of a challenge each of several polynomials gets. In the last sum, `f` gets the highest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Powers {
-    /// The last one gets 1.
-    Descending,
+impl Width {
+    fn of<F: KernelField>(self, challenge: F) -> F {
+        match self {
+            Self::Whole => challenge,
+            Self::Half => {
+                let integer = challenge.into_bigint();
+                let [low, high] = [0, 1].map(|limb| integer.as_ref().get(limb).copied().unwrap_or(0));
+                F::from(u128::from(high) << 64 | u128::from(low))
+            }
+        }
+    }
 }
 
 impl Book {
     /// The powers of a challenge for so many polynomials, the first one's first.
-    fn weights<F: KernelField>(self, challenge: F, count: usize) -> Vec<F> {
-        let mut all: Vec<F> = powers(challenge).take(count).collect();
+    fn weights<F: KernelField>(self, challenge: F, width: Width, count: usize) -> Vec<F> {
+        // A power of the whole challenge, of which then a part may count.
+        let powers = powers(challenge).map(|power| width.of(power));
+        let mut all: Vec<F> = powers.take(count).collect();
         match self.powers {
             Powers::Descending => all.reverse(),
+            Powers::Ascending => {}
         }
         all
+    }
+
+    /// Puts the sets in order.
+    fn sort<F>(self, sets: &mut [RotationSet<F>]) {
+        match self.sets {
+            Sets::AsNamed => {}
+            Sets::BySize => sets.sort_by_key(|set| set.points.len()),
+        }
     }
 }
 
@@ -78,7 +89,10 @@ pub(crate) struct Last<F> {
 impl<F: Copy> Last<F> {
     /// Its terms, as stages take them.
     pub fn terms(&self) -> Sum<'_, F> {
-        self.terms.iter().map(|(factor, column)| (*factor, column)).collect()
+        self.terms
+            .iter()
+            .map(|(factor, column)| (*factor, column))
+            .collect()
     }
 }
 
@@ -101,13 +115,14 @@ pub(crate) fn open<C: CommitCurve>(
 ) -> Result<()> {
     let (x1, x2) = (transcript.challenge(), transcript.challenge());
     opening.check()?;
-    let (sets, _) = rotation_sets(opening);
+    let (mut sets, _) = rotation_sets(opening);
+    book.sort(&mut sets);
     let (zero, one) = (ScalarOf::<C>::ZERO, ScalarOf::<C>::ONE);
     // Each polynomial of a set with its power of x_1, and the blind of their sum.
     let folded: Vec<Folded<'_, ScalarOf<C>>> = sets
         .iter()
         .map(|set| {
-            let weights = book.weights(x1, set.members.len());
+            let weights = book.weights(x1, book.width, set.members.len());
             let (mut terms, mut blind) = (Vec::with_capacity(weights.len()), zero);
             for (weight, (polynomial, _)) in weights.iter().zip(&set.members) {
                 terms.extend(opening.terms(*weight, *polynomial));
@@ -117,7 +132,7 @@ pub(crate) fn open<C: CommitCurve>(
         })
         .collect();
     let quotients: Vec<_> = (sets.iter().zip(&folded))
-        .zip(book.weights(x2, sets.len()))
+        .zip(book.weights(x2, Width::Whole, sets.len()))
         .map(|((set, folded), scale)| Combination {
             terms: folded.terms.clone(),
             low: Vec::new(),
@@ -139,7 +154,7 @@ pub(crate) fn open<C: CommitCurve>(
             ..folded
         })
         .collect();
-    let x3 = transcript.challenge();
+    let x3 = book.width.of(transcript.challenge());
     for folded in &folded {
         let queries: Vec<_> = folded
             .terms
@@ -152,15 +167,20 @@ pub(crate) fn open<C: CommitCurve>(
     }
 
     let x4 = transcript.challenge();
-    let mut weights = book.weights(x4, folded.len() + 1);
+    let mut weights = book.weights(x4, book.width, folded.len() + 1);
     let of_quotient = match book.powers {
         Powers::Descending => weights.remove(0),
+        Powers::Ascending => weights.remove(folded.len()),
     };
     let mut terms = vec![(of_quotient, quotient)];
     let mut last_blind = of_quotient * blind;
     for (folded, weight) in folded.iter().zip(&weights) {
         let scaled = scaled(*weight, &folded.terms, None);
-        terms.extend(scaled.into_iter().map(|(factor, column)| (factor, column.clone())));
+        terms.extend(
+            scaled
+                .into_iter()
+                .map(|(factor, column)| (factor, column.clone())),
+        );
         last_blind += *weight * folded.blind;
     }
     // Only the last polynomial keeps them.

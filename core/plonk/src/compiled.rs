@@ -18,7 +18,6 @@ use spillproof_engine::stream::{self, Scalars, Transform};
 use spillproof_kernels::curve::{Curve, normalize};
 use spillproof_kernels::field::KernelField;
 
-use crate::book::Book;
 use crate::circuit::ConstraintSystem;
 use crate::curve::{PointOf, ScalarOf};
 use crate::domain::Domain;
@@ -27,11 +26,12 @@ use crate::input::{self, Values};
 use crate::keygen::{Assembly, Commit, KeyCommitments, Keygen, ProvingParts, Replacements};
 use crate::openings::Opening;
 use crate::outside::{Randomness, Transcript};
+use crate::protocol::Book;
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
 use crate::selectors::SelectorBits;
 use crate::witness::{self, AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};
-use crate::{gwc, ipa, plan, shplonk};
+use crate::{gwc, ipa, kzg, plan, shplonk};
 
 /// Normalised on the session's threads, too: it is done in parallel.
 pub(crate) fn sums<C: Curve>(
@@ -49,6 +49,8 @@ compiled! {
     /// the disk fails.
     pub trait ProverField: KernelField;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::Fr;
         #[cfg(feature = "bn254")]
         ark_bn254::Fr;
         #[cfg(feature = "pasta")]
@@ -135,6 +137,8 @@ compiled! {
     /// Errors are the engine's, the transcript's and the scheme's.
     pub trait ProverCurve: CommitCurve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::g1::Config;
         #[cfg(feature = "bn254")]
         ark_bn254::g1::Config;
         #[cfg(feature = "pasta")]
@@ -187,6 +191,13 @@ compiled! {
             rounds: &mut Rounds<'_, Self>,
         ) -> Result<bool>
             = Witness::take_kept;
+        /// Ends a phase without a circuit, if an earlier run has kept it; `false` if it has not. For forks
+        /// whose circuits are synthesised anew in each phase.
+        fn take_kept_phase(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<bool>
+            = Witness::take_kept_phase;
         /// Absorbs the instances, as the protocol says. Some forks do so for each circuit before its first
         /// phase, some for all circuits before the first one's.
         fn absorb_instances(
@@ -223,6 +234,15 @@ compiled! {
             transcript: &mut dyn Transcript<Self>,
         ) -> Result<()>
             = gwc::open;
+        /// Writes the proof of an opening by the book, with a quotient at its end.
+        fn open_book(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            book: Book,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = kzg::open;
         /// Writes the proof of an opening by the book, with an inner-product argument at its end.
         fn open_ipa(
             params: &commit::ipa::Params<Self>,

@@ -23,11 +23,19 @@ enum Draw {
     Blind { column: usize },
 }
 
+/// What ends a column that is committed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// So many values that are drawn.
+    Random(usize),
+    /// So many zeros.
+    Zeros(usize),
+}
+
 /// What a round draws for its columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
-    /// How many values end each column.
-    rows: Vec<usize>,
+    tails: Vec<Tail>,
     /// In order.
     list: Vec<Draw>,
     blinds: bool,
@@ -40,27 +48,34 @@ pub(crate) struct Drawn<F> {
     pub tails: Vec<Vec<F>>,
     /// The blind of each commitment, or 1.
     blinds: Vec<F>,
+    hides: bool,
     digest: [u8; DIGEST_BYTES],
 }
 
 impl Draws {
-    /// Of columns that end in so many values each, in groups of `group` columns.
-    pub fn of(rows: Vec<usize>, group: usize, blinds: bool) -> Self {
-        let columns: Vec<usize> = (0..rows.len()).collect();
+    /// Of columns with these ends, in groups of `group` columns.
+    pub fn of(tails: Vec<Tail>, group: usize, blinds: bool) -> Self {
+        let columns: Vec<usize> = (0..tails.len()).collect();
         let of_group = |columns: &[usize]| {
-            let tails = columns.iter().map(|&column| Draw::Tail { column });
+            let random = columns
+                .iter()
+                .filter(|&&column| matches!(tails[column], Tail::Random(_)));
+            let ends = random.map(|&column| Draw::Tail { column });
             let hiding = columns.iter().map(|&column| Draw::Blind { column });
-            let both: Vec<Draw> = tails.chain(hiding.take_while(|_| blinds)).collect();
+            let both: Vec<Draw> = ends.chain(hiding.take_while(|_| blinds)).collect();
             both
         };
         let list = columns.chunks(group.max(1)).flat_map(of_group).collect();
-        Self { rows, list, blinds }
+        Self { tails, list, blinds }
     }
 
     /// Draws all of it.
     pub fn taken<F: KernelField>(&self, randomness: &mut (impl Randomness<F> + ?Sized)) -> Drawn<F> {
-        let zeros = |rows: &usize| vec![F::ZERO; *rows];
-        let mut tails: Vec<Vec<F>> = self.rows.iter().map(zeros).collect();
+        let zeros = |tail: &Tail| {
+            let (Tail::Random(rows) | Tail::Zeros(rows)) = *tail;
+            vec![F::ZERO; rows]
+        };
+        let mut tails: Vec<Vec<F>> = self.tails.iter().map(zeros).collect();
         let mut blinds = vec![F::ONE; tails.len()];
         for draw in &self.list {
             match *draw {
@@ -68,21 +83,34 @@ impl Draws {
                 Draw::Blind { column } => blinds[column] = randomness.scalar(),
             }
         }
-        // Equal where the same values were drawn: of the blinds, if there are any.
+        // Of the blinds, if there are any: the values before them come from the same generator.
         let mut digest = Digest::default();
         match self.blinds {
             true => digest.absorb(&blinds),
             false => tails.iter().for_each(|tail| digest.absorb(tail)),
         }
-        let digest = digest.finish();
-        Drawn { tails, blinds, digest }
+        Drawn {
+            tails,
+            blinds,
+            hides: self.blinds,
+            digest: digest.finish(),
+        }
     }
 }
 
 impl<F> Drawn<F> {
-    /// What the draws are recognised by.
+    /// What the draws are recognised by: equal where the same values were drawn.
     pub fn digest(&self) -> [u8; DIGEST_BYTES] {
         self.digest
+    }
+
+    /// The draws of a round that has drawn something else, too. Blinds stand for all of it.
+    pub fn beside(self, other: &Digest) -> Self {
+        let digest = match self.hides {
+            true => self.digest,
+            false => other.finish(),
+        };
+        Self { digest, ..self }
     }
 
     /// Columns with their blinds.
@@ -112,6 +140,11 @@ impl Digest {
         }
     }
 
+    /// Goes on with bytes.
+    pub fn absorb_bytes(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+    }
+
     /// Of all values.
     pub fn finish(&self) -> [u8; DIGEST_BYTES] {
         *self.hasher.finalize().as_bytes()
@@ -133,8 +166,8 @@ mod tests {
         }
     }
 
-    fn drawn(rows: &[usize], group: usize, blinds: bool) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
-        let drawn = Draws::of(rows.to_vec(), group, blinds).taken(&mut Counted(0));
+    fn drawn(tails: &[Tail], group: usize, blinds: bool) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
+        let drawn = Draws::of(tails.to_vec(), group, blinds).taken(&mut Counted(0));
         (drawn.tails, drawn.blinds)
     }
 
@@ -144,11 +177,31 @@ mod tests {
 
     #[test]
     fn each_group_has_its_tails_and_then_its_blinds() {
-        let (tails, blinds) = drawn(&[2, 1, 1], 2, true);
-        assert_eq!(tails, [&[1, 2][..], &[3], &[6]].map(scalars));
-        assert_eq!(blinds, scalars(&[4, 5, 7]));
-        let (tails, blinds) = drawn(&[2, 1, 1], 2, false);
-        assert_eq!(tails, [&[1, 2][..], &[3], &[4]].map(scalars));
-        assert_eq!(blinds, scalars(&[1, 1, 1]));
+        use Tail::{Random, Zeros};
+        let columns = [Random(2), Random(1), Zeros(2), Random(1)];
+        let (tails, blinds) = drawn(&columns, 2, true);
+        assert_eq!(tails, [&[1, 2][..], &[3], &[0, 0], &[6]].map(scalars));
+        assert_eq!(blinds, scalars(&[4, 5, 7, 8]));
+        let (tails, blinds) = drawn(&columns, 2, false);
+        assert_eq!(tails, [&[1, 2][..], &[3], &[0, 0], &[4]].map(scalars));
+        assert_eq!(blinds, scalars(&[1; 4]));
+    }
+
+    #[test]
+    fn draws_are_recognised_by_their_blinds_or_by_all_of_them() {
+        let digest = |seed: u64, rows: usize, blinds: bool| {
+            let draws = Draws::of(vec![Tail::Random(rows)], 1, blinds);
+            draws.taken(&mut Counted(seed)).digest()
+        };
+        for blinds in [false, true] {
+            assert_eq!(digest(5, 3, blinds), digest(5, 3, blinds));
+            assert_ne!(digest(5, 3, blinds), digest(6, 3, blinds));
+            assert_ne!(digest(5, 3, blinds), digest(5, 2, blinds));
+        }
+        let drawn = |blinds| Draws::of(vec![Tail::Random(0)], 1, blinds).taken(&mut Counted(0));
+        let mut other = Digest::default();
+        other.absorb_bytes(&[1]);
+        let changes = |drawn: Drawn<Scalar>| drawn.digest() != drawn.beside(&other).digest();
+        assert!(changes(drawn(false)) && !changes(drawn(true)));
     }
 }

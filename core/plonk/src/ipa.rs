@@ -10,11 +10,12 @@ use spillproof_engine::stream::linear_combination;
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
-use crate::book::{self, Book, Last, OpenLast};
+use crate::book::{self, Last, OpenLast};
 use crate::curve::{ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::Opening;
 use crate::outside::{Randomness, Transcript};
+use crate::protocol::Book;
 
 /// Columns that are added up in one pass: each takes a reader.
 const SUMMED_TOGETHER: usize = 32;
@@ -31,7 +32,13 @@ pub(crate) fn open<C: CommitCurve>(
     randomness: &mut dyn Randomness<ScalarOf<C>>,
 ) -> Result<()> {
     let bases = (params.g.workspace(), &params.g);
-    book::open(bases, book, opening, transcript, InnerProduct { params, randomness })
+    book::open(
+        bases,
+        book,
+        opening,
+        transcript,
+        InnerProduct { params, randomness },
+    )
 }
 
 /// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.

@@ -19,7 +19,7 @@
 //!   prover.rs     the rounds of a proof
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
-//!   openings.rs   multi-openings: shplonk.rs, gwc.rs, and book.rs with an ending: ipa.rs
+//!   openings.rs   multi-openings: shplonk.rs, gwc.rs, and book.rs with an ending: ipa.rs, kzg.rs
 //!   input.rs      values of another library
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
@@ -48,6 +48,7 @@ mod gwc;
 mod input;
 mod ipa;
 pub mod keygen;
+mod kzg;
 mod lower;
 mod numerator;
 mod once;
@@ -67,8 +68,7 @@ mod values;
 mod witness;
 
 pub use bases::{StoredBasis, StoredSrs, check_parts};
-pub use book::{Book, Powers};
-pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
+pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell, Trash};
 pub use compiled::{ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
 pub use description::CircuitDescription;
@@ -76,10 +76,11 @@ pub use domain::{Domain, FieldConstants};
 pub use error::{Error, Result};
 pub use input::Values;
 pub use once::once;
-pub use openings::{Ending, Opening, OpeningScheme, Query, Sum};
-pub use order::Part;
-pub use outside::{Blinded, Outside, RandomPolynomial, Randomness, Transcript};
-pub use protocol::{Instances, Lookups, Protocol};
+pub use openings::{Opening, Query, Sum};
+pub use outside::{Blinded, Chunk, Outside, RandomPolynomial, Randomness, Seed, Transcript};
+pub use protocol::{
+    Book, Ending, Instances, Lookups, OpeningScheme, Part, Pieces, Powers, Protocol, Sets, Width,
+};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use rounds::{Rounds, statement};
 pub use saved::SavedError;

@@ -9,42 +9,7 @@ use std::io;
 use spillproof_engine::column::Column;
 use spillproof_kernels::field::KernelField;
 
-use crate::book::Book;
 use crate::curve::Scalar;
-
-/// The multi-opening argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpeningScheme {
-    /// Two passes over everything.
-    Shplonk,
-    /// One pass for each point.
-    Gwc,
-    /// The halo2 book's: three passes, and the opening of one polynomial.
-    Book {
-        /// What it is like before its end.
-        book: Book,
-        /// How it ends.
-        ending: Ending,
-    },
-}
-
-/// How the last polynomial of an opening by the book is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By an inner-product argument, without a trusted setup.
-    InnerProduct,
-}
-
-impl OpeningScheme {
-    /// The schemes of proofs with the same keys, this one first.
-    pub(crate) fn of_same_keys(self) -> Vec<Self> {
-        match self {
-            Self::Shplonk => vec![self, Self::Gwc],
-            Self::Gwc => vec![self, Self::Shplonk],
-            Self::Book { .. } => vec![self],
-        }
-    }
-}
 
 /// A polynomial at a point.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::error::Result;
 use crate::openings::{Opening, Query};
 use crate::outside::Blinded;
-use crate::protocol::{Instances, Protocol};
+use crate::protocol::{Instances, Part, Protocol};
 
 /// A lookup's polynomials.
 pub(crate) struct Lookup<F> {
@@ -25,26 +25,7 @@ pub(crate) struct Polynomials<F> {
     pub advice: Vec<Blinded<F>>,
     pub products: Vec<Blinded<F>>,
     pub lookups: Vec<Lookup<F>>,
-}
-
-/// Polynomials of a circuit that are opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Instance columns, where the verifier has commitments to them.
-    Instances,
-    /// Advice columns.
-    Advice,
-    /// Products of the permutation.
-    Products,
-    /// What belongs to lookups.
-    Lookups,
-}
-
-impl Part {
-    /// The order of queries in which instances come first.
-    pub const INSTANCES_FIRST: [Self; 4] = [Self::Instances, Self::Advice, Self::Products, Self::Lookups];
-    /// That in which advice comes first.
-    pub const ADVICE_FIRST: [Self; 4] = [Self::Advice, Self::Instances, Self::Products, Self::Lookups];
+    pub trash: Vec<Blinded<F>>,
 }
 
 /// A polynomial, and a point.
@@ -96,9 +77,10 @@ impl<'a, F: KernelField> Order<'a, F> {
         let advice = circuits.iter().flat_map(|circuit| self.advice(circuit));
         let products = circuits.iter().flat_map(|circuit| self.products(circuit));
         let lookups = circuits.iter().flat_map(|circuit| self.lookups(circuit));
+        let trash = circuits.iter().flat_map(|circuit| self.trash(circuit));
         [
             instances.chain(advice).collect(),
-            products.chain(lookups).collect(),
+            products.chain(lookups).chain(trash).collect(),
         ]
     }
 
@@ -127,6 +109,7 @@ impl<'a, F: KernelField> Order<'a, F> {
                 });
                 lookups.collect()
             }
+            Part::Trash => self.trash(circuit),
         };
         self.queries.iter().flat_map(of_part).collect()
     }
@@ -140,6 +123,10 @@ impl<'a, F: KernelField> Order<'a, F> {
 
     fn advice<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         self.cells(&self.cs.advice_queries, &circuit.advice)
+    }
+
+    fn trash<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
+        circuit.trash.iter().map(|trash| (trash, self.x)).collect()
     }
 
     /// Every product in its row and the next; all but the last one also where the next one begins.
@@ -240,7 +227,11 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
             }
         };
         Opening {
-            polynomials: self.polynomials.iter().map(|poly| vec![(F::ONE, &poly.column)]).collect(),
+            polynomials: self
+                .polynomials
+                .iter()
+                .map(|poly| vec![(F::ONE, &poly.column)])
+                .collect(),
             queries: queries.map(query).collect(),
         }
     }

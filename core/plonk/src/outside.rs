@@ -38,8 +38,7 @@ pub trait Transcript<C: Curve = Config> {
     fn challenge(&mut self) -> ScalarOf<C>;
 }
 
-/// Where random values come from. What is drawn in which order for a round is said by
-/// [`Draws`](crate::draws::Draws).
+/// Where random values come from. The order of draws is the protocol's.
 pub trait Randomness<F = Scalar> {
     /// The next value of the caller's generator.
     fn scalar(&mut self) -> F;
@@ -57,7 +56,21 @@ pub enum RandomPolynomial<F = Scalar> {
     Scalars,
     /// Any thread draws any of them, from a generator that it has.
     OnAnyThread(fn(&mut [F])),
+    /// They are cut in as many chunks as there are seeds, of which the first ones may be longer by one. Each
+    /// chunk is drawn in order from a generator with its seed.
+    Chunks {
+        /// From the caller's generator.
+        seeds: Vec<Seed>,
+        /// What draws from the generator with a seed.
+        generator: fn(&Seed) -> Box<Chunk<F>>,
+    },
 }
+
+/// The seed of a generator.
+pub type Seed = [u8; 32];
+
+/// Draws the next coefficients of a chunk.
+pub type Chunk<F> = dyn FnMut(&mut [F]);
 
 /// A column that is committed to, with its blind.
 #[derive(Clone, Debug)]

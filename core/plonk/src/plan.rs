@@ -26,13 +26,13 @@ use crate::error::{Error, Result};
 use crate::input::Values;
 use crate::keygen::{Keygen, ProvingColumns};
 use crate::numerator::{Challenges, circuits_together, numerator};
-use crate::openings::{Ending, Opening, OpeningScheme};
+use crate::openings::Opening;
 use crate::outside::{Blinded, Outside, Randomness, Transcript};
-use crate::protocol::Protocol;
+use crate::protocol::{Ending, OpeningScheme, Protocol};
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
 use crate::witness::{AdviceCells, AdviceSource, StoredAdvice, Witness};
-use crate::{gwc, ipa, shplonk};
+use crate::{gwc, ipa, kzg, shplonk};
 
 /// What a plan is of.
 #[derive(Clone, Debug)]
@@ -394,6 +394,10 @@ impl<C: CommitCurve> Outside<C> for DryOutside<C> {
         match self.scheme {
             OpeningScheme::Shplonk => shplonk::open::<C>(workspace, bases, opening, transcript)?,
             OpeningScheme::Gwc => gwc::open::<C>(workspace, bases, opening, transcript)?,
+            OpeningScheme::Book {
+                book,
+                ending: Ending::Quotient,
+            } => kzg::open::<C>(workspace, bases, book, opening, transcript)?,
             OpeningScheme::Book {
                 book,
                 ending: Ending::InnerProduct,

@@ -23,7 +23,7 @@ use spillproof_kernels::field::KernelField;
 
 use crate::curve::{Config, PointOf, ScalarOf};
 use crate::domain::Domain;
-use crate::draws::{DIGEST_BYTES, Drawn, Draws};
+use crate::draws::{DIGEST_BYTES, Drawn, Draws, Tail};
 use crate::error::Result;
 use crate::input::Values;
 use crate::outside::{Blinded, Outside};
@@ -58,11 +58,7 @@ pub(crate) struct Kept<C: Curve> {
 
 impl<'p, C: Curve> Rounds<'p, C> {
     /// Rounds of a proof, kept in `checkpoint` if there is one.
-    pub fn new(
-        protocol: Protocol,
-        outside: &'p mut dyn Outside<C>,
-        checkpoint: Option<Checkpoint>,
-    ) -> Self {
+    pub fn new(protocol: Protocol, outside: &'p mut dyn Outside<C>, checkpoint: Option<Checkpoint>) -> Self {
         let keeping = match checkpoint {
             None => Keeping::Nothing,
             Some(checkpoint) => Keeping::In(Box::new(checkpoint)),
@@ -132,9 +128,9 @@ impl<'p, C: Curve> Rounds<'p, C> {
         Ok(challenge)
     }
 
-    /// Draws what a round wants for columns that end in so many values each, in groups of `group` columns.
-    pub(crate) fn draw(&mut self, rows: Vec<usize>, group: usize) -> Drawn<ScalarOf<C>> {
-        Draws::of(rows, group, self.protocol.blinds).taken(self.outside)
+    /// Draws what a round wants for columns with these ends, in groups of `group` columns.
+    pub(crate) fn draw(&mut self, tails: Vec<Tail>, group: usize) -> Drawn<ScalarOf<C>> {
+        Draws::of(tails, group, self.protocol.blinds).taken(self.outside)
     }
 
     /// The next round, of so many columns of `rows` rows, if an earlier run has kept it. A round without

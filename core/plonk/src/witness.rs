@@ -21,6 +21,7 @@ use spillproof_kernels::field::KernelField;
 use crate::circuit::ConstraintSystem;
 use crate::curve::{Scalar, ScalarOf};
 use crate::domain::Domain;
+use crate::draws::Tail;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
 use crate::outside::Blinded;
@@ -152,6 +153,10 @@ impl<'a, F: KernelField> Witness<'a, F> {
                 continue;
             }
             for &column in run {
+                if instances.have_lengths() {
+                    let len = F::from(self.public[column].len() as u64);
+                    outside.transcript().common_scalar(len)?;
+                }
                 self.public[column].for_each_tile(|tile| {
                     tile.iter()
                         .try_for_each(|value| outside.transcript().common_scalar(*value))
@@ -179,7 +184,11 @@ impl<'a, F: KernelField> Witness<'a, F> {
             columns = columns.len()
         );
         let mut kept = rounds.kept(self.workspace, columns.len(), rows)?;
-        let drawn = rounds.draw(vec![self.cs.unusable_rows(); columns.len()], columns.len());
+        let tail = |column: &usize| match self.cs.unblinded_advice.contains(column) {
+            true => Tail::Zeros(self.cs.unusable_rows()),
+            false => Tail::Random(self.cs.unusable_rows()),
+        };
+        let drawn = rounds.draw(columns.iter().map(tail).collect(), columns.len());
         let made = match &mut kept {
             Some(kept) => kept.take_columns(),
             None if columns.is_empty() => Vec::new(),
@@ -231,6 +240,22 @@ impl<'a, F: KernelField> Witness<'a, F> {
             self.commit_phase(&mut Kept, challenges, rounds)?;
         }
         Ok(true)
+    }
+
+    /// Ends a phase without a circuit, if an earlier run has kept it; `false` if it has not. For forks whose
+    /// circuits are synthesised anew in each phase.
+    ///
+    /// # Errors
+    /// As [`Self::commit_columns`].
+    pub(crate) fn take_kept_phase<C: Curve<ScalarField = F>>(
+        &mut self,
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<bool> {
+        let is_kept = rounds.left() > 0;
+        if is_kept {
+            self.commit_columns(&mut Kept, rounds)?;
+        }
+        Ok(is_kept)
     }
 
     /// The advice columns, after the last phase.

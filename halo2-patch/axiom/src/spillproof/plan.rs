@@ -9,8 +9,8 @@ use spillproof_engine::session::Task;
 use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_plonk::curve::Config;
-use spillproof_plonk::plan::{self, Inputs};
 pub use spillproof_plonk::plan::Numerator;
+use spillproof_plonk::plan::{self, Inputs};
 pub use spillproof_plonk::OpeningScheme;
 
 use super::bundle::{digests_bytes, ROW_POLYNOMIALS};

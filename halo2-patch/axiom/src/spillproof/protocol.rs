@@ -11,7 +11,7 @@ use rand_core::{RngCore, SeedableRng};
 use spillproof_engine::checkpoint::Checkpoint;
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::{
-    Basis, Blinded, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Point, Protocol,
+    Basis, Blinded, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Pieces, Point, Protocol,
     RandomPolynomial, Randomness, Result, Scalar, Sum, Transcript,
 };
 
@@ -32,6 +32,8 @@ pub(crate) const fn protocol(opening: OpeningScheme, opens_instances: bool) -> P
             false => Instances::Values,
         },
         lookups: Lookups::Permuted(LeftOvers::Ascending),
+        trash: false,
+        pieces: Pieces::OfRows,
         queries: &Part::INSTANCES_FIRST,
         opening,
     }
@@ -210,13 +212,24 @@ where
             let column = match sum[..] {
                 [] => None,
                 [(factor, column)] if factor == Scalar::from(1u64) => Some(column),
-                _ => return Err(io::Error::other("a sum of columns is opened by SHPLONK or GWC only")),
+                _ => {
+                    return Err(io::Error::other(
+                        "a sum of columns is opened by SHPLONK or GWC only",
+                    ))
+                }
             };
             let here = opening.queries.iter().filter(|query| query.polynomial == place);
-            Ok(evaluated(column, here.map(|query| (query.point, query.evaluation))))
+            Ok(evaluated(
+                column,
+                here.map(|query| (query.point, query.evaluation)),
+            ))
         };
-        let polys: Vec<Polynomial<_, Coeff>> =
-            opening.polynomials.iter().enumerate().map(polynomial).collect::<io::Result<_>>()?;
+        let polys: Vec<Polynomial<_, Coeff>> = opening
+            .polynomials
+            .iter()
+            .enumerate()
+            .map(polynomial)
+            .collect::<io::Result<_>>()?;
         let queries = opening.queries.iter().map(|query| ProverQuery {
             point: foreign(query.point),
             poly: &polys[query.polynomial],

@@ -146,7 +146,10 @@ where
             .map(|query| spilled(query))
             .collect::<io::Result<Vec<_>>>()?;
         let opening = Opening {
-            polynomials: columns.iter().map(|column| vec![(P::ScalarField::from(1u64), column)]).collect(),
+            polynomials: columns
+                .iter()
+                .map(|column| vec![(P::ScalarField::from(1u64), column)])
+                .collect(),
             queries: queries
                 .iter()
                 .zip(places)

@@ -12,8 +12,8 @@ use spillproof_engine::stream::Scalars;
 use spillproof_kernels::curve::Point;
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::{
-    Basis, Blinded, Book, Ending, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Powers, Protocol,
-    Randomness, Result, Transcript,
+    Basis, Blinded, Book, Ending, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Pieces, Powers,
+    Protocol, Randomness, Result, Sets, Transcript, Width,
 };
 
 use super::convert::{foreign, foreign_point, scalar, Engine};
@@ -23,6 +23,8 @@ use crate::transcript::{EncodedChallenge, TranscriptWrite};
 /// Upstream's opening, before its end.
 pub(crate) const BOOK: Book = Book {
     powers: Powers::Descending,
+    sets: Sets::AsNamed,
+    width: Width::Whole,
 };
 
 /// Upstream's protocol.
@@ -30,6 +32,8 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     blinds: true,
     instances: Instances::Commitments,
     lookups: Lookups::Permuted(LeftOvers::Descending),
+    trash: false,
+    pieces: Pieces::OfRows,
     queries: &Part::INSTANCES_FIRST,
     opening: OpeningScheme::Book {
         book: BOOK,
