@@ -9,12 +9,13 @@ use crate::stages::Program;
 use spillproof_commit as commit;
 use spillproof_commit::{Basis, CommitCurve, SRS_FRAME_BYTES};
 use spillproof_engine::accelerator::{self, Input, RowSource};
-use spillproof_engine::column::{Cell, Column, Draft, Placement, Workspace};
+use spillproof_engine::column::{Cell, Column, Draft, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{self, DryRunOf, Phase, Plan, Rates};
 use spillproof_engine::session::Task;
 use spillproof_engine::step;
 use spillproof_engine::stream::{Scalars, msm};
+use spillproof_format::frame_bytes_for;
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
@@ -333,8 +334,9 @@ impl<C: CommitCurve> DryOutside<C> {
     fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>, scheme: OpeningScheme) -> Result<Self> {
         let parameters = || {
             let rows = shape.domain.rows();
+            let frame_bytes = frame_bytes_for(PointOf::<C>::BYTES, SRS_FRAME_BYTES);
             let draft =
-                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, SRS_FRAME_BYTES)?;
+                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, frame_bytes)?;
             draft.finish_unwritten()
         };
         Ok(Self {
