@@ -33,4 +33,8 @@ pub mod spillproof;
 #[path = "../../midnight/src/elsewhere.rs"]
 pub mod spillproof;
 
+#[cfg(target_os = "linux")]
+#[path = "release.rs"]
+mod spillproof_release;
+
 include!(concat!(env!("OUT_DIR"), "/upstream/src/lib.rs"));

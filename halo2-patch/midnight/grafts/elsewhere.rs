@@ -22,8 +22,8 @@ pub fn graft(source: &mut Source) {
             "src/plonk/prover.rs",
             "fn create_proof",
             Pins {
-                v07: "07b429e27767bc8a",
-                v08: "8da2166867b2cf42",
+                v07: "02ead8ffd91094a4",
+                v08: "c96e0a66a6c5590b",
             },
         ),
     ] {

@@ -11,7 +11,10 @@ use std::process::ExitCode;
 use spillproof_graft::{Operation, Tree, Upstream};
 
 mod elsewhere;
+mod params;
+mod plonk;
 mod reproducible;
+mod scheme;
 
 /// Names a `.crate` file or directory to build from. Of either release: a folder of vendored sources has both.
 pub const SOURCE_VARIABLE: &str = "SPILLPROOF_MIDNIGHT_PROOFS_SRC";
@@ -105,7 +108,11 @@ fn run(upstream: &Upstream<'_>, release: Release) -> Result<(), Box<dyn Error>> 
         .tree
         .strip_inner_attributes("tests/plonk_api.rs", "47490f0a3bb49091");
     reproducible::graft(&mut source);
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        scheme::graft(&mut source);
+        params::graft(&mut source);
+        plonk::graft(&mut source);
+    } else {
         elsewhere::graft(&mut source);
     }
     let tree = source.tree;

@@ -31,4 +31,8 @@ pub mod spillproof;
 #[path = "elsewhere.rs"]
 pub mod spillproof;
 
+#[cfg(target_os = "linux")]
+#[path = "release.rs"]
+mod spillproof_release;
+
 include!(concat!(env!("OUT_DIR"), "/upstream/src/lib.rs"));

@@ -1,5 +1,5 @@
 //! The drop-ins against the unmodified crates, in one process, with the same circuits over all four and the
-//! same generators: parameters, keys and proofs are equal byte for byte.
+//! same generators: parameters, keys and proofs are equal byte for byte, with a session and without.
 //!
 //! A proof of the unmodified crate depends on the caller's generator and on the number of threads of the pool
 //! in which the prover is called; only where a lookup leaves several distinct values of its table, also on
@@ -11,8 +11,9 @@
 // The circuits and the prover are compiled four times, over each crate: that is the point.
 #![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use midnight_proofs::spillproof::{active, ByteSize, Session, SessionBuilder};
 use proptest::prelude::*;
 
 mod drop_in_07;
@@ -27,6 +28,39 @@ use shape::{Broken, Kind, Lookups, Shape, Wrong};
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` in a session of this kind, and sees to it that nothing is left.
+fn in_session<T>(builder: SessionBuilder, work: impl FnOnce() -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    let session = Arc::new(builder.dir(dir.path()).build().unwrap());
+    let result = {
+        let _current = session.install();
+        assert!(active());
+        work()
+    };
+    assert!(!active());
+    assert_eq!(session.budget().held_bytes(), 0, "{:?}", session.budget());
+    drop(session);
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "something is left on disk"
+    );
+    result
+}
+
+fn of(memory_bytes: u64) -> SessionBuilder {
+    Session::builder().memory(ByteSize::Bytes(memory_bytes))
+}
+
+/// Sessions that differ in all that must make no difference.
+fn sessions() -> [SessionBuilder; 3] {
+    [
+        of(64 << 20),
+        of(16 << 20).threads(1),
+        of(24 << 20).quotient_tile_rows(7),
+    ]
 }
 
 /// A statement, and how it is proved.
@@ -129,24 +163,70 @@ macro_rules! release {
                 } else {
                     assert!(stock::prove::takes(case, &ordered, false), "{case:?}");
                 }
+                for builder in sessions() {
+                    in_session(builder, || {
+                        ours::prove::made(case).assert_same(&ordered, case);
+                        assert!(ours::prove::takes(case, &ordered, true), "{case:?}");
+                    });
+                }
             }
 
-            /// What stock and the drop-in say of a proof that can't be made.
+            /// Parameters and keys in memory are used in a session; keys on disk are not used without one.
+            pub fn crosses(case: Case) {
+                case.kind.set();
+                let expected = stock::prove::made(case).proof;
+                let circuit = &ours::prove::circuits(case)[0];
+                let params = ours::prove::params(case.k, case.seed);
+                let pk = ours::prove::keys(&params, circuit, case.k).unwrap();
+                let made = in_session(of(16 << 20), || ours::prove::prove(&params, &pk, case));
+                assert!(made == expected);
+                let dir = tempfile::tempdir().unwrap();
+                let session = Arc::new(of(16 << 20).dir(dir.path()).build().unwrap());
+                let pk = {
+                    let _current = session.install();
+                    ours::prove::keys(&params, circuit, case.k).unwrap()
+                };
+                let instances = vec![circuit.instances()];
+                let circuits = ours::prove::circuits(case);
+                let refused = ours::prove::prove_with(&params, &pk, &circuits, &instances, case);
+                let refused = refused.unwrap_err().to_string();
+                assert!(refused.contains("made in a session"), "{refused}");
+                let _current = session.install();
+                assert!(ours::prove::prove(&params, &pk.clone(), case) == expected);
+                assert!(format!("{pk:?}").contains("StoredKey(\"disk\")"));
+            }
+
+            /// Fewer rows, parts, and points as a slice.
+            pub fn parameters(k: u32) {
+                let expected = stock::prove::derived(k, 5);
+                assert!(ours::prove::derived(k, 5) == expected, "k = {k}");
+                for builder in sessions() {
+                    in_session(builder, || {
+                        assert!(ours::prove::derived(k, 5) == expected, "k = {k}")
+                    });
+                }
+            }
+
+            /// What stock and the drop-in say, the latter with a session and without.
+            fn said(stock: String, ours: impl Fn() -> String) -> [String; 2] {
+                let without = ours();
+                assert_eq!(in_session(of(16 << 20), ours), without);
+                [stock, without]
+            }
+
+            /// Of a proof that can't be made.
             pub fn refusals(case: Case, wrong: Wrong) -> [String; 2] {
                 case.kind.set();
-                [
-                    stock::prove::refusal(case, wrong),
-                    ours::prove::refusal(case, wrong),
-                ]
+                let stock = stock::prove::refusal(case, wrong);
+                said(stock, || ours::prove::refusal(case, wrong))
             }
 
-            /// What stock and the drop-in say of keys that can't be made.
+            /// Of keys that can't be made.
             pub fn key_refusals(case: Case) -> [String; 2] {
                 case.kind.set();
-                [
-                    stock::prove::key_refusal(case),
-                    ours::prove::key_refusal(case),
-                ]
+                said(stock::prove::key_refusal(case), || {
+                    ours::prove::key_refusal(case)
+                })
             }
         }
     };
@@ -213,6 +293,25 @@ fn kind_with(lookups: Lookups, has: impl Fn(&Shape) -> bool) -> Kind {
         has(&Shape::current())
     };
     kinds.into_iter().find(is_it).unwrap()
+}
+
+#[test]
+fn keys_in_memory_and_on_disk() {
+    let _turn = turn();
+    let kind = kind_with(Lookups::LeaveOne, |shape| {
+        shape.permuted_inputs > 0 && !shape.trash.is_empty()
+    });
+    v08::crosses(Case::simple(kind, 6));
+    v07::crosses(Case::simple(kind, 6));
+}
+
+#[test]
+fn parameters() {
+    let _turn = turn();
+    for k in [0, 1, 5, 8] {
+        v08::parameters(k);
+        v07::parameters(k);
+    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ pub fn key_refusal(case: Case) -> String {
     format!("{:?}", refused.unwrap_err())
 }
 
-fn prove(params: &Params, pk: &ProvingKey, case: Case) -> Vec<u8> {
+pub fn prove(params: &Params, pk: &ProvingKey, case: Case) -> Vec<u8> {
     let circuits = circuits(case);
     let instances: Vec<_> = circuits.iter().map(Random::instances).collect();
     prove_with(params, pk, &circuits, &instances, case).unwrap()
@@ -218,6 +218,37 @@ pub fn accepts(params: &Params, vk: &VerifyingKey, circuits: &[Random], proof: &
         Err(_) => false,
         Ok(guard) => guard.verify(&params.verifier_params()).is_ok() && transcript.assert_empty().is_ok(),
     }
+}
+
+/// What else there is to parameters, as bytes: points as a slice, fewer rows, made from parts.
+pub fn derived(k: u32, seed: u64) -> Vec<u8> {
+    let params = params(k, seed);
+    let mut bytes = Vec::new();
+    let mut add = |params: &Params| {
+        written(params)
+            .iter()
+            .for_each(|written| bytes.extend_from_slice(written))
+    };
+    for fewer in 0..=2.min(k) {
+        let mut downsized = params.clone();
+        downsized.downsize(k - fewer);
+        assert_eq!(poly::commitment::Params::max_k(&downsized), k - fewer);
+        add(&downsized);
+    }
+    let points = params.g_lagrange().to_vec();
+    assert_eq!(points.len(), 1 << k);
+    add(&Params::from_parts(
+        k,
+        points.clone(),
+        None,
+        params.g2(),
+        params.s_g2(),
+    ));
+    let both = (points.clone(), Some(points.clone()));
+    add(&Params::from_parts(k, both.0, both.1, params.g2(), params.s_g2()));
+    let points = points.iter().map(|point| point.to_bytes());
+    points.for_each(|point| bytes.extend_from_slice(point.as_ref()));
+    bytes
 }
 
 /// A commitment of each kind, as bytes.
