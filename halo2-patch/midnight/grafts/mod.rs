@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use spillproof_graft::{Operation, Tree, Upstream};
 
 mod elsewhere;
+mod examples;
 mod params;
 mod plonk;
 mod reproducible;
@@ -107,6 +108,7 @@ fn run(upstream: &Upstream<'_>, release: Release) -> Result<(), Box<dyn Error>> 
     source
         .tree
         .strip_inner_attributes("tests/plonk_api.rs", "47490f0a3bb49091");
+    examples::graft(&mut source);
     reproducible::graft(&mut source);
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         scheme::graft(&mut source);

@@ -27,7 +27,7 @@ pub const fn active() -> bool {
 /// If one is set.
 pub(crate) fn refuse() -> io::Result<()> {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    match ASKING.iter().find(is_set) {
+    match ASKING.into_iter().find(is_set) {
         None => Ok(()),
         Some(name) => Err(io::Error::new(
             io::ErrorKind::Unsupported,

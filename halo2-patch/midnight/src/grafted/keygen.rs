@@ -29,17 +29,15 @@ struct Source<'k, ConcreteCircuit> {
 }
 
 /// [`super::keygen_vk_with_k`], in a session.
-pub(super) fn verifying_key<F, CS, ConcreteCircuit>(
+pub(super) fn verifying_key<
+    F: WithSmallOrderMulGroup<3> + FromUniformBytes<64>,
+    CS: PolynomialCommitmentScheme<F>,
+>(
     (session, bridge): &(Arc<Session>, Bridge<F, CS>),
     params: &CS::Parameters,
-    circuit: &ConcreteCircuit,
+    circuit: &impl Circuit<F>,
     k: u32,
-) -> Result<VerifyingKey<F, CS>, Error>
-where
-    F: WithSmallOrderMulGroup<3> + FromUniformBytes<64> + Ord,
-    CS: PolynomialCommitmentScheme<F>,
-    ConcreteCircuit: Circuit<F>,
-{
+) -> Result<VerifyingKey<F, CS>, Error> {
     if params.max_k() < k {
         return Err(Error::not_enough_rows_available(params.max_k()));
     }
@@ -58,16 +56,11 @@ where
 }
 
 /// [`super::keygen_pk`], in a session.
-pub(super) fn proving_key<F, CS, ConcreteCircuit>(
+pub(super) fn proving_key<F: WithSmallOrderMulGroup<3>, CS: PolynomialCommitmentScheme<F>>(
     (session, _): &(Arc<Session>, Bridge<F, CS>),
     vk: VerifyingKey<F, CS>,
-    circuit: &ConcreteCircuit,
-) -> Result<ProvingKey<F, CS>, Error>
-where
-    F: WithSmallOrderMulGroup<3>,
-    CS: PolynomialCommitmentScheme<F>,
-    ConcreteCircuit: Circuit<F>,
-{
+    circuit: &impl Circuit<F>,
+) -> Result<ProvingKey<F, CS>, Error> {
     let source = Source { session, circuit, k: vk.domain.k() };
     let Synthesized { keygen, task: _task, .. } = source.synthesize::<F>(Phase::ProvingKey)?;
     let (columns, _) = P::proving_key(keygen, None)?;
