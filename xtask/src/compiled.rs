@@ -215,7 +215,7 @@ mod tests {
             "spillproof_kernels"
         );
         assert_eq!(
-            package_of("<halo2_axiom::X as spillproof_plonk::Protocol>::write"),
+            package_of("<halo2_axiom::X as spillproof_plonk::Outside>::write"),
             "halo2_axiom"
         );
         assert_eq!(

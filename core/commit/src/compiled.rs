@@ -36,11 +36,13 @@ fn commit<P: Curve>(
 }
 
 compiled! {
-    /// A curve that this crate is compiled for: BN254, and with the feature `pasta` Pallas and Vesta. Its
-    /// functions are those of [`Params`] and of the crate, which are compiled anew where others call them.
+    /// A curve that this crate is compiled for: G1 of BN254 and BLS12-381, and with the feature `pasta` Pallas
+    /// and Vesta. Its functions are those of [`Params`] and of the crate, which are compiled anew where others
+    /// call them.
     pub trait CommitCurve: Curve;
     for {
         ark_bn254::g1::Config;
+        ark_bls12_381::g1::Config;
         #[cfg(feature = "pasta")]
         ark_pallas::PallasConfig;
         #[cfg(feature = "pasta")]

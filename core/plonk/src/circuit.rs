@@ -51,6 +51,16 @@ pub struct Lookup<F = curve::Scalar> {
     pub table: Vec<Expression<F>>,
 }
 
+/// A trash argument: constraints that hold in the rows where a selector is 1. A column that is committed to
+/// takes their folded value in the others.
+#[derive(Clone, Debug)]
+pub struct Trash<F = curve::Scalar> {
+    /// The fixed column of the selector.
+    pub selector: usize,
+    /// The constraints.
+    pub constraints: Vec<Expression<F>>,
+}
+
 /// A cell that is opened: the number of its column, and its rotation.
 pub type Query = (usize, i32);
 
@@ -63,12 +73,16 @@ pub struct ConstraintSystem<F = curve::Scalar> {
     pub instance_columns: usize,
     /// The phase of each advice column.
     pub advice_phases: Vec<usize>,
+    /// Advice columns whose last rows are 0, and not random.
+    pub unblinded_advice: Vec<usize>,
     /// The phase after which each challenge is drawn.
     pub challenge_phases: Vec<usize>,
     /// The constraints of all gates.
     pub gates: Vec<Expression<F>>,
     /// The lookups.
     pub lookups: Vec<Lookup<F>>,
+    /// The trash arguments.
+    pub trash: Vec<Trash<F>>,
     /// Columns under the permutation.
     pub permuted: Vec<ColumnId>,
     /// What is opened of fixed columns, in the order of the proof.

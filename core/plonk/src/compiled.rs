@@ -25,12 +25,13 @@ use crate::error::Result;
 use crate::input::{self, Values};
 use crate::keygen::{Assembly, Commit, KeyCommitments, Keygen, ProvingParts, Replacements};
 use crate::openings::Opening;
-use crate::protocol::{Randomness, Transcript};
+use crate::outside::{Randomness, Transcript};
+use crate::protocol::Book;
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
 use crate::selectors::SelectorBits;
 use crate::witness::{self, AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};
-use crate::{gwc, ipa, plan, shplonk};
+use crate::{gwc, ipa, kzg, plan, shplonk};
 
 /// Normalised on the session's threads, too: it is done in parallel.
 pub(crate) fn sums<C: Curve>(
@@ -48,6 +49,8 @@ compiled! {
     /// the disk fails.
     pub trait ProverField: KernelField;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::Fr;
         #[cfg(feature = "bn254")]
         ark_bn254::Fr;
         #[cfg(feature = "pasta")]
@@ -134,6 +137,8 @@ compiled! {
     /// Errors are the engine's, the transcript's and the scheme's.
     pub trait ProverCurve: CommitCurve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
+        #[cfg(feature = "bls12_381")]
+        ark_bls12_381::g1::Config;
         #[cfg(feature = "bn254")]
         ark_bn254::g1::Config;
         #[cfg(feature = "pasta")]
@@ -149,7 +154,29 @@ compiled! {
             challenges: Vec<ScalarOf<Self>>,
         ) -> Result<()>
             = Prover::prove;
-        /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
+        /// Ends a phase: commits to its columns.
+        fn commit_columns(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut dyn AdviceSource<ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = Witness::commit_columns;
+        /// The same of advice cells that are limbs.
+        fn commit_limbs(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut AdviceCells<LimbCell, ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = |witness: &mut Witness<'_, _>, advice, rounds| witness.commit_columns(advice, rounds);
+        /// Draws the challenges of a phase, which have a place each, when all circuits have ended it.
+        fn draw_challenges(
+            cs: &ConstraintSystem<ScalarOf<Self>>,
+            phase: usize,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = witness::draw_challenges;
+        /// Both, of the only circuit that has challenges.
         fn commit_phase(
             witness: &mut Witness<'_, ScalarOf<Self>>,
             advice: &mut dyn AdviceSource<ScalarOf<Self>>,
@@ -157,14 +184,6 @@ compiled! {
             rounds: &mut Rounds<'_, Self>,
         ) -> Result<()>
             = Witness::commit_phase;
-        /// The same of advice cells that are limbs.
-        fn commit_limbs(
-            witness: &mut Witness<'_, ScalarOf<Self>>,
-            advice: &mut AdviceCells<LimbCell, ScalarOf<Self>>,
-            challenges: &mut [Option<ScalarOf<Self>>],
-            rounds: &mut Rounds<'_, Self>,
-        ) -> Result<()>
-            = |witness: &mut Witness<'_, _>, advice, challenges, rounds| witness.commit_phase(advice, challenges, rounds);
         /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
         fn take_kept(
             witness: &mut Witness<'_, ScalarOf<Self>>,
@@ -172,8 +191,15 @@ compiled! {
             rounds: &mut Rounds<'_, Self>,
         ) -> Result<bool>
             = Witness::take_kept;
-        /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some
-        /// forks do so for each circuit before its first phase, some for all circuits before the first one's.
+        /// Ends a phase without a circuit, if an earlier run has kept it; `false` if it has not. For forks
+        /// whose circuits are synthesised anew in each phase.
+        fn take_kept_phase(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<bool>
+            = Witness::take_kept_phase;
+        /// Absorbs the instances, as the protocol says. Some forks do so for each circuit before its first
+        /// phase, some for all circuits before the first one's.
         fn absorb_instances(
             witness: &Witness<'_, ScalarOf<Self>>,
             rounds: &mut Rounds<'_, Self>,
@@ -208,9 +234,19 @@ compiled! {
             transcript: &mut dyn Transcript<Self>,
         ) -> Result<()>
             = gwc::open;
-        /// Writes the proof of an opening by zcash's multi-opening.
+        /// Writes the proof of an opening by the book, with a quotient at its end.
+        fn open_book(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            book: Book,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = kzg::open;
+        /// Writes the proof of an opening by the book, with an inner-product argument at its end.
         fn open_ipa(
             params: &commit::ipa::Params<Self>,
+            book: Book,
             opening: &Opening<'_, ScalarOf<Self>>,
             transcript: &mut dyn Transcript<Self>,
             randomness: &mut dyn Randomness<ScalarOf<Self>>,

@@ -11,7 +11,7 @@ use spillproof_engine::column::{Column, Workspace};
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::{Opening, powers};
-use crate::protocol::Transcript;
+use crate::outside::Transcript;
 
 /// Writes the proof of an opening.
 ///
@@ -35,7 +35,7 @@ pub(crate) fn open<C: CommitCurve>(
         let (mut terms, mut value) = (Vec::new(), ScalarOf::<C>::ZERO);
         let here = opening.queries.iter().filter(|query| query.point == point);
         for (query, factor) in here.zip(powers(v)) {
-            terms.extend(opening.term(factor, query.polynomial));
+            terms.extend(opening.terms(factor, query.polynomial));
             value += factor * query.evaluation;
         }
         let quotient = Combination {

@@ -1,16 +1,17 @@
 //! The numerator of the quotient as one program, in the order of halo2's `evaluate_h`: for each circuit its
-//! gates, its permutation and its lookups, all folded by Horner's rule in `y`, the first constraint on top.
+//! gates, its permutation, its lookups and its trash arguments, all folded by Horner's rule in `y`, the first constraint on top.
 //!
 //! Columns, by number: fixed columns, sigmas, then for each circuit its advice, its instances, its products,
-//! and for each lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The
-//! other indicators are `l_0`, rotated: row `n - t` is where the first row is `t` rows on.
+//! for each lookup the permuted input, the permuted table and the product, and its trash columns; then X
+//! itself, and `l_0`. The other indicators are `l_0`, rotated: row `n - t` is where the first row is `t` rows on.
 //!
 //! The quotient is linear in the numerator, so that of many circuits is made in groups of
 //! [`circuits_together`], by one program, and added up with powers of `y`: neither the program nor the
 //! columns that are read at a time grow with the circuits of a proof.
 
 use crate::stages::arguments::{
-    Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, lookup, permutation,
+    Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, Trash as TrashColumn, lookup,
+    permutation, trash,
 };
 use crate::stages::{Builder, Program};
 use spillproof_kernels::field::KernelField;
@@ -26,6 +27,8 @@ pub(crate) struct Challenges<F> {
     pub theta: F,
     pub beta: F,
     pub gamma: F,
+    /// Any, without trash arguments.
+    pub trash: F,
     pub y: F,
 }
 
@@ -39,6 +42,7 @@ impl<F: KernelField> Challenges<F> {
             beta: any(3),
             gamma: any(4),
             y: any(5),
+            trash: any(6),
         }
     }
 }
@@ -50,6 +54,7 @@ struct CircuitColumns {
     products: usize,
     /// Three for each lookup.
     lookups: usize,
+    trash: usize,
 }
 
 /// The numerator of a group of circuits.
@@ -66,7 +71,8 @@ pub(crate) struct Numerator<F> {
 pub(crate) fn circuits_together<F>(cs: &ConstraintSystem<F>, circuits: usize) -> usize {
     const OWN_PER_SHARED: usize = 4;
     let shared = cs.fixed_columns + cs.permuted.len();
-    let own = cs.advice_columns() + cs.instance_columns + cs.permutation_products() + 3 * cs.lookups.len();
+    let arguments = cs.permutation_products() + 3 * cs.lookups.len() + cs.trash.len();
+    let own = cs.advice_columns() + cs.instance_columns + arguments;
     (OWN_PER_SHARED * shared)
         .div_ceil(own.max(1))
         .clamp(1, circuits.max(1))
@@ -91,6 +97,7 @@ pub(crate) fn numerator<F: KernelField>(
             instance: take(cs.instance_columns),
             products: take(cs.permutation_products()),
             lookups: take(3 * cs.lookups.len()),
+            trash: take(cs.trash.len()),
         })
         .collect();
 
@@ -135,6 +142,15 @@ pub(crate) fn numerator<F: KernelField>(
                 table: lowering.compressed(&mut builder, &argument.table, theta),
             };
             constraints.extend(lookup(&mut builder, &rows, &columns, beta, gamma));
+        }
+
+        for (argument, column) in cs.trash.iter().zip(at.trash..) {
+            let column = TrashColumn {
+                column,
+                selector: builder.query(argument.selector, 0),
+                constraints: lowering.compressed(&mut builder, &argument.constraints, challenges.trash),
+            };
+            constraints.push(trash(&mut builder, &column));
         }
     }
     let folded = builder.fold(&constraints, challenges.y);

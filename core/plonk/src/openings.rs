@@ -24,11 +24,14 @@ pub struct Query<F = Scalar> {
     pub blind: F,
 }
 
+/// A polynomial as a sum of columns with their factors; none for zero.
+pub type Sum<'a, F = Scalar> = Vec<(F, &'a Column<F>)>;
+
 /// Polynomials, and the points at which they are opened.
 #[derive(Clone, Debug)]
 pub struct Opening<'a, F = Scalar> {
-    /// Each polynomial once; none for zero.
-    pub polynomials: Vec<Option<&'a Column<F>>>,
+    /// Each polynomial once.
+    pub polynomials: Vec<Sum<'a, F>>,
     /// In the scheme's order.
     pub queries: Vec<Query<F>>,
 }
@@ -51,9 +54,9 @@ impl<'a, F: KernelField> Opening<'a, F> {
         query.map_or(F::ZERO, |query| query.blind)
     }
 
-    /// `factor` times a polynomial, as a term of a combination; none for zero.
-    pub(crate) fn term(&self, factor: F, polynomial: usize) -> Option<(F, &'a Column<F>)> {
-        self.polynomials[polynomial].map(|column| (factor, column))
+    /// `factor` times a polynomial, as terms of a combination.
+    pub(crate) fn terms(&self, factor: F, polynomial: usize) -> Sum<'a, F> {
+        scaled(factor, &self.polynomials[polynomial], None)
     }
 }
 
@@ -107,7 +110,7 @@ pub(crate) fn scaled<'a, F: KernelField>(
     weight: F,
     terms: &[(F, &'a Column<F>)],
     sum: Option<&'a Column<F>>,
-) -> Vec<(F, &'a Column<F>)> {
+) -> Sum<'a, F> {
     match sum {
         Some(sum) => vec![(weight, sum)],
         None => terms

@@ -9,7 +9,8 @@ use crate::circuit::{ConstraintSystem, Query as Cell};
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::openings::{Opening, Query};
-use crate::protocol::Blinded;
+use crate::outside::Blinded;
+use crate::protocol::{Instances, Part, Protocol};
 
 /// A lookup's polynomials.
 pub(crate) struct Lookup<F> {
@@ -24,6 +25,7 @@ pub(crate) struct Polynomials<F> {
     pub advice: Vec<Blinded<F>>,
     pub products: Vec<Blinded<F>>,
     pub lookups: Vec<Lookup<F>>,
+    pub trash: Vec<Blinded<F>>,
 }
 
 /// A polynomial, and a point.
@@ -38,11 +40,12 @@ pub(crate) struct Order<'a, F> {
     previous: F,
     /// Where the last usable row is, seen from the first.
     last: F,
-    opens_instances: bool,
+    instances: Instances,
+    queries: &'static [Part],
 }
 
 impl<'a, F: KernelField> Order<'a, F> {
-    pub fn new(cs: &'a ConstraintSystem<F>, domain: &'a Domain<F>, x: F, opens_instances: bool) -> Self {
+    pub fn new(cs: &'a ConstraintSystem<F>, domain: &'a Domain<F>, x: F, protocol: &Protocol) -> Self {
         let last = -(cs.unusable_rows() as i32);
         let [next, previous, last] = [1, -1, last].map(|rotation| domain.rotate(x, rotation));
         Self {
@@ -52,14 +55,19 @@ impl<'a, F: KernelField> Order<'a, F> {
             next,
             previous,
             last,
-            opens_instances,
+            instances: protocol.instances,
+            queries: protocol.queries,
         }
     }
 
     /// Queried columns of one kind.
-    pub fn cells<'p>(&self, queries: &[Cell], polynomials: &'p [Blinded<F>]) -> Vec<At<'p, F>> {
+    pub fn cells<'q, 'p>(
+        &self,
+        queries: impl IntoIterator<Item = &'q Cell>,
+        polynomials: &'p [Blinded<F>],
+    ) -> Vec<At<'p, F>> {
         let at = |(column, rotation): &Cell| (&polynomials[*column], self.domain.rotate(self.x, *rotation));
-        queries.iter().map(at).collect()
+        queries.into_iter().map(at).collect()
     }
 
     /// Every evaluation that goes into the transcript, but for fixed columns, sigmas and the random
@@ -69,43 +77,56 @@ impl<'a, F: KernelField> Order<'a, F> {
         let advice = circuits.iter().flat_map(|circuit| self.advice(circuit));
         let products = circuits.iter().flat_map(|circuit| self.products(circuit));
         let lookups = circuits.iter().flat_map(|circuit| self.lookups(circuit));
+        let trash = circuits.iter().flat_map(|circuit| self.trash(circuit));
         [
             instances.chain(advice).collect(),
-            products.chain(lookups).collect(),
+            products.chain(lookups).chain(trash).collect(),
         ]
     }
 
     /// The queries of a circuit.
     pub fn queries<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
-        let products = &circuit.products;
-        let in_row = products
-            .iter()
-            .flat_map(|product| [(product, self.x), (product, self.next)]);
-        let chained = products.iter().rev().skip(1).map(|product| (product, self.last));
-        let lookups = circuit.lookups.iter().flat_map(|lookup| {
-            [
-                (&lookup.product, self.x),
-                (&lookup.input, self.x),
-                (&lookup.table, self.x),
-                (&lookup.input, self.previous),
-                (&lookup.product, self.next),
-            ]
-        });
-        let columns = self.instances(circuit).into_iter().chain(self.advice(circuit));
-        columns.chain(in_row).chain(chained).chain(lookups).collect()
+        let of_part = |part: &Part| match part {
+            Part::Instances => self.instances(circuit),
+            Part::Advice => self.advice(circuit),
+            Part::Products => {
+                let products = &circuit.products;
+                let in_row = products
+                    .iter()
+                    .flat_map(|product| [(product, self.x), (product, self.next)]);
+                let chained = products.iter().rev().skip(1).map(|product| (product, self.last));
+                in_row.chain(chained).collect()
+            }
+            Part::Lookups => {
+                let lookups = circuit.lookups.iter().flat_map(|lookup| {
+                    [
+                        (&lookup.product, self.x),
+                        (&lookup.input, self.x),
+                        (&lookup.table, self.x),
+                        (&lookup.input, self.previous),
+                        (&lookup.product, self.next),
+                    ]
+                });
+                lookups.collect()
+            }
+            Part::Trash => self.trash(circuit),
+        };
+        self.queries.iter().flat_map(of_part).collect()
     }
 
+    /// The instance columns that are opened.
     fn instances<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
-        let queries: &[Cell] = if self.opens_instances {
-            &self.cs.instance_queries
-        } else {
-            &[]
-        };
-        self.cells(queries, &circuit.instance)
+        let queries = self.cs.instance_queries.iter();
+        let opened = queries.filter(|(column, _)| self.instances.are_committed(*column));
+        self.cells(opened, &circuit.instance)
     }
 
     fn advice<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         self.cells(&self.cs.advice_queries, &circuit.advice)
+    }
+
+    fn trash<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
+        circuit.trash.iter().map(|trash| (trash, self.x)).collect()
     }
 
     /// Every product in its row and the next; all but the last one also where the next one begins.
@@ -206,7 +227,11 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
             }
         };
         Opening {
-            polynomials: self.polynomials.iter().map(|poly| Some(&poly.column)).collect(),
+            polynomials: self
+                .polynomials
+                .iter()
+                .map(|poly| vec![(F::ONE, &poly.column)])
+                .collect(),
             queries: queries.map(query).collect(),
         }
     }

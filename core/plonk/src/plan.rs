@@ -6,16 +6,16 @@
 use std::io;
 
 use crate::stages::Program;
-use crate::stages::lookup::LeftOvers;
 use spillproof_commit as commit;
-use spillproof_commit::{CommitCurve, SRS_FRAME_BYTES};
+use spillproof_commit::{Basis, CommitCurve, SRS_FRAME_BYTES};
 use spillproof_engine::accelerator::{self, Input, RowSource};
-use spillproof_engine::column::{Cell, Column, Draft, Placement, Workspace};
+use spillproof_engine::column::{Cell, Column, Draft, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{self, DryRunOf, Phase, Plan, Rates};
 use spillproof_engine::session::Task;
 use spillproof_engine::step;
 use spillproof_engine::stream::{Scalars, msm};
+use spillproof_format::frame_bytes_for;
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
@@ -28,33 +28,12 @@ use crate::input::Values;
 use crate::keygen::{Keygen, ProvingColumns};
 use crate::numerator::{Challenges, circuits_together, numerator};
 use crate::openings::Opening;
-use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
+use crate::outside::{Blinded, Outside, Randomness, Transcript};
+use crate::protocol::{Ending, OpeningScheme, Protocol};
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
 use crate::witness::{AdviceCells, AdviceSource, StoredAdvice, Witness};
-use crate::{gwc, ipa, shplonk};
-
-/// The multi-opening argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpeningScheme {
-    /// Two passes over everything.
-    Shplonk,
-    /// One pass for each point.
-    Gwc,
-    /// zcash's, without a trusted setup: three passes, and the opening of one polynomial.
-    Ipa,
-}
-
-impl OpeningScheme {
-    /// The schemes of proofs with the same keys, this one first.
-    fn of_same_keys(self) -> Vec<Self> {
-        match self {
-            Self::Shplonk => vec![self, Self::Gwc],
-            Self::Gwc => vec![self, Self::Shplonk],
-            Self::Ipa => vec![self],
-        }
-    }
-}
+use crate::{gwc, ipa, kzg, shplonk};
 
 /// What a plan is of.
 #[derive(Clone, Debug)]
@@ -67,8 +46,8 @@ pub struct Shape<F = Scalar> {
     pub domain: Domain<F>,
     /// Circuits in one proof.
     pub circuits: usize,
-    /// How polynomials are opened.
-    pub scheme: OpeningScheme,
+    /// How it is proved.
+    pub protocol: Protocol,
     /// Whether rounds are kept in a checkpoint.
     pub keeps_rounds: bool,
     /// Where keys and witness come from.
@@ -121,9 +100,13 @@ impl<F: ProverField> Shape<F> {
         &self,
         f: impl FnOnce(&[&DryRunOf<'_>]) -> U,
     ) -> U {
-        let schemes = self.scheme.of_same_keys().into_iter();
-        let way = |scheme| move |workspace: &Workspace| self.dry_run::<C, T>(scheme, workspace);
-        let ways: Vec<_> = schemes.map(way).collect();
+        let schemes = self.protocol.opening.of_same_keys().into_iter();
+        let of_scheme = |opening| Protocol {
+            opening,
+            ..self.protocol
+        };
+        let way = |protocol| move |workspace: &Workspace| self.dry_run::<C, T>(protocol, workspace);
+        let ways: Vec<_> = schemes.map(of_scheme).map(way).collect();
         let ways: Vec<&DryRunOf<'_>> = ways.iter().map(|way| way as _).collect();
         f(&ways)
     }
@@ -131,10 +114,10 @@ impl<F: ProverField> Shape<F> {
     /// Keys and a proof in a dry workspace.
     fn dry_run<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
-        scheme: OpeningScheme,
+        protocol: Protocol,
         workspace: &Workspace,
     ) -> spillproof_engine::Result<()> {
-        match self.run::<C, T>(scheme, workspace) {
+        match self.run::<C, T>(protocol, workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.
@@ -144,11 +127,11 @@ impl<F: ProverField> Shape<F> {
 
     fn run<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
-        scheme: OpeningScheme,
+        protocol: Protocol,
         workspace: &Workspace,
     ) -> Result<()> {
         self.domain.check()?;
-        let mut protocol = DryProtocol::<C>::new(workspace, self, scheme)?;
+        let mut outside = DryOutside::<C>::new(workspace, self, protocol.opening)?;
         let held_bytes = match self.inputs {
             Inputs::Made => 0,
             Inputs::Stored { held_bytes } => held_bytes,
@@ -157,7 +140,7 @@ impl<F: ProverField> Shape<F> {
             .budget
             .lease(held_bytes, "digests of a key and a witness")?;
         let key = match self.inputs {
-            Inputs::Made => self.made_key(workspace, &mut protocol)?,
+            Inputs::Made => self.made_key(workspace, &mut outside)?,
             Inputs::Stored { .. } => self.stored_key(workspace)?,
         };
         workspace.phase(Phase::Proof)?;
@@ -165,7 +148,7 @@ impl<F: ProverField> Shape<F> {
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
         let instances = F::instance_columns(workspace, domain, &public)?;
-        let mut rounds = Rounds::dry(&mut protocol, self.keeps_rounds);
+        let mut rounds = Rounds::dry(protocol, &mut outside, self.keeps_rounds);
         let mut challenges = vec![None; cs.challenge_phases.len()];
         let mut advice = Vec::with_capacity(self.circuits);
         for (public, instance) in public.iter().zip(&instances) {
@@ -202,11 +185,11 @@ impl<F: ProverField> Shape<F> {
     fn made_key<C: ProverCurve<ScalarField = F>>(
         &self,
         workspace: &Workspace,
-        protocol: &mut DryProtocol<C>,
+        outside: &mut DryOutside<C>,
     ) -> Result<ProvingColumns<F>> {
         workspace.phase(Phase::VerifyingKey)?;
         let keygen = self.keygen(workspace)?;
-        C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
+        C::verifying_key(keygen, &mut |columns| outside.committed(columns))?;
         workspace.phase(Phase::ProvingKey)?;
         let (key, _) = C::proving_key(self.keygen(workspace)?, None)?;
         Ok(key)
@@ -339,7 +322,7 @@ impl<F> Values<F> for NoValues {
 }
 
 /// A transcript that is not kept, draws of zeros, and parameters that are only there.
-struct DryProtocol<C: CommitCurve> {
+struct DryOutside<C: CommitCurve> {
     workspace: Workspace,
     scheme: OpeningScheme,
     monomial: Column<PointOf<C>>,
@@ -347,12 +330,13 @@ struct DryProtocol<C: CommitCurve> {
     transcript: DryTranscript,
 }
 
-impl<C: CommitCurve> DryProtocol<C> {
+impl<C: CommitCurve> DryOutside<C> {
     fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>, scheme: OpeningScheme) -> Result<Self> {
         let parameters = || {
             let rows = shape.domain.rows();
+            let frame_bytes = frame_bytes_for(PointOf::<C>::BYTES, SRS_FRAME_BYTES);
             let draft =
-                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, SRS_FRAME_BYTES)?;
+                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, frame_bytes)?;
             draft.finish_unwritten()
         };
         Ok(Self {
@@ -386,44 +370,25 @@ impl<F: KernelField> Randomness<F> for NoDraws {
     fn scalar(&mut self) -> F {
         F::ZERO
     }
-
-    fn random_polynomial(&mut self, coefficients: &mut [F]) {
-        coefficients.fill(F::ZERO);
-    }
 }
 
-impl<C: CommitCurve> Randomness<ScalarOf<C>> for DryProtocol<C> {
+impl<C: CommitCurve> Randomness<ScalarOf<C>> for DryOutside<C> {
     fn scalar(&mut self) -> ScalarOf<C> {
         NoDraws.scalar()
     }
-
-    fn random_polynomial(&mut self, coefficients: &mut [ScalarOf<C>]) {
-        NoDraws.random_polynomial(coefficients);
-    }
 }
 
-impl<C: CommitCurve> Protocol<C> for DryProtocol<C> {
+impl<C: CommitCurve> Outside<C> for DryOutside<C> {
     fn transcript(&mut self) -> &mut dyn Transcript<C> {
         &mut self.transcript
     }
 
-    fn opens_instances(&self) -> bool {
-        self.scheme == OpeningScheme::Ipa
-    }
-
-    fn left_overs(&self) -> LeftOvers {
-        match self.scheme {
-            OpeningScheme::Shplonk | OpeningScheme::Gwc => LeftOvers::Ascending,
-            OpeningScheme::Ipa => LeftOvers::Descending,
-        }
-    }
-
-    fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
-        self.sums(&self.lagrange, columns.iter().map(|column| &column.column))
-    }
-
-    fn commit(&mut self, polynomials: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
-        self.sums(&self.monomial, polynomials.iter().map(|poly| &poly.column))
+    fn commit(&mut self, basis: Basis, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
+        let bases = match basis {
+            Basis::Lagrange => &self.lagrange,
+            Basis::Monomial => &self.monomial,
+        };
+        self.sums(bases, columns.iter().map(|column| &column.column))
     }
 
     fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()> {
@@ -431,14 +396,21 @@ impl<C: CommitCurve> Protocol<C> for DryProtocol<C> {
         match self.scheme {
             OpeningScheme::Shplonk => shplonk::open::<C>(workspace, bases, opening, transcript)?,
             OpeningScheme::Gwc => gwc::open::<C>(workspace, bases, opening, transcript)?,
-            OpeningScheme::Ipa => {
+            OpeningScheme::Book {
+                book,
+                ending: Ending::Quotient,
+            } => kzg::open::<C>(workspace, bases, book, opening, transcript)?,
+            OpeningScheme::Book {
+                book,
+                ending: Ending::InnerProduct,
+            } => {
                 let params = commit::ipa::Params {
                     g: bases.clone(),
                     g_lagrange: self.lagrange.clone(),
                     w: C::GENERATOR,
                     u: C::GENERATOR,
                 };
-                ipa::open::<C>(&params, opening, transcript, &mut NoDraws)?;
+                ipa::open::<C>(&params, book, opening, transcript, &mut NoDraws)?;
             }
         }
         Ok(())

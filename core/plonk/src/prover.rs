@@ -9,9 +9,10 @@
 //! | lookups | compressed and permuted input and table of each | |
 //! | permutation | products, as coefficients | |
 //! | lookup products | products and permuted columns, as coefficients | compressed and permuted values |
+//! | trash | trash columns, as coefficients | |
 //! | vanishing | the random polynomial; advice as coefficients | advice and instance values |
 //! | quotient | the pieces of h | |
-//! | evaluations | h at x^n | the pieces of h |
+//! | evaluations | h from its pieces | the pieces of h |
 //! | opening | the columns of the scheme | everything |
 //!
 //! Memory: what the engine leases, and a few values for each column; nothing that grows with `n = 2^k`.
@@ -20,10 +21,10 @@ use std::io;
 
 use crate::stages::lookup as lookup_argument;
 use crate::stages::permutation::{ProductSet, grand_product};
-use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles};
+use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles, recut};
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_commit::Basis;
-use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::step;
 use spillproof_engine::stream::{Transform, linear_combination, ntt};
 use spillproof_kernels::curve::Curve;
@@ -32,19 +33,17 @@ use spillproof_kernels::field::KernelField;
 use crate::circuit::{ColumnId, ConstraintSystem, Expression};
 use crate::curve::{Config, Scalar, ScalarOf};
 use crate::domain::Domain;
+use crate::draws::{Digest, Drawn, Tail};
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::numerator::{Challenges, Numerator, circuits_together, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Lookup, Order, Polynomials};
-use crate::protocol::Blinded;
+use crate::outside::Blinded;
+use crate::protocol::{Lookups, Pieces};
+use crate::random;
 use crate::rounds::{Kept, Rounds};
-use crate::witness::{InstanceColumns, blinded, draw, scalars};
-
-/// Coefficients of the random polynomial that are drawn at a time.
-const DRAWN: u64 = 1 << 13;
-/// Those of them that one thread draws.
-const DRAWN_BY_A_THREAD: usize = 1 << 9;
+use crate::witness::InstanceColumns;
 
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in
 /// memory makes scratch columns each time.
@@ -83,7 +82,7 @@ pub struct Prover<'a, 'p, C: Curve = Config> {
     pub domain: &'a Domain<ScalarOf<C>>,
     /// The proving key.
     pub key: &'a dyn KeyColumns<ScalarOf<C>>,
-    /// Transcript, randomness and scheme, and what is kept of the rounds before.
+    /// The protocol, what it talks to, and what is kept of the rounds before.
     pub rounds: &'a mut Rounds<'p, C>,
 }
 
@@ -122,6 +121,9 @@ impl<C: Curve> Prover<'_, '_, C> {
         circuits: Vec<Committed<ScalarOf<C>>>,
         challenges: Vec<ScalarOf<C>>,
     ) -> Result<()> {
+        if !self.rounds.protocol.trash && !self.cs.trash.is_empty() {
+            return Err(invalid("a circuit with trash arguments, by a protocol without"));
+        }
         let fixed = self.key.fixed_values()?;
         let values: Vec<_> = circuits
             .iter()
@@ -144,25 +146,40 @@ impl<C: Curve> Prover<'_, '_, C> {
             };
             values.iter().map(products).collect::<Result<Vec<_>>>()?
         };
-        drop(values);
+        // Only trash arguments need them once more.
+        let values = if self.cs.trash.is_empty() {
+            Vec::new()
+        } else {
+            values
+        };
         let lookups = {
             let _step = step!(self.workspace, "lookup products");
             let products = |lookups| self.lookup_products(lookups, beta, gamma);
             lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
         };
+        let trash_challenge = match self.rounds.protocol.trash {
+            true => self.rounds.challenge()?,
+            false => ScalarOf::<C>::ZERO,
+        };
+        let mut trash = vec![Vec::new(); circuits.len()];
+        for (trash, values) in trash.iter_mut().zip(values) {
+            let _step = step!(self.workspace, "trash");
+            *trash = self.trash(&values, trash_challenge)?;
+        }
         let random = self.random_polynomial()?;
         let y = self.rounds.challenge()?;
 
         let polynomials = {
             let _step = step!(self.workspace, "advice polynomials");
-            let parts = circuits.into_iter().zip(products).zip(lookups);
+            let parts = circuits.into_iter().zip(products).zip(lookups).zip(trash);
             parts
-                .map(|((Committed { instance, advice }, products), lookups)| {
+                .map(|(((Committed { instance, advice }, products), lookups), trash)| {
                     Ok(Polynomials {
                         advice: self.all_to_coefficients(advice)?,
                         instance: instance.polynomials.into_iter().map(Blinded::unhidden).collect(),
                         products,
                         lookups,
+                        trash,
                     })
                 })
                 .collect::<Result<Vec<_>>>()?
@@ -172,6 +189,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             theta,
             beta,
             gamma,
+            trash: trash_challenge,
             y,
         };
         let pieces = self.quotient(&polynomials, &challenges)?;
@@ -182,7 +200,7 @@ impl<C: Curve> Prover<'_, '_, C> {
     fn round(
         &mut self,
         basis: Basis,
-        blinds: Vec<ScalarOf<C>>,
+        drawn: &Drawn<ScalarOf<C>>,
         mut kept: Option<Kept<C>>,
         make: impl FnOnce() -> Result<Vec<Column<ScalarOf<C>>>>,
     ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
@@ -190,17 +208,12 @@ impl<C: Curve> Prover<'_, '_, C> {
             Some(kept) => kept.take_columns(),
             None => make()?,
         };
-        let columns = blinded(columns, blinds);
-        self.rounds.commit(self.workspace, basis, &columns, kept)?;
-        Ok(columns)
+        self.rounds.commit(self.workspace, basis, columns, drawn, kept)
     }
 
     /// The next round, of so many columns, if an earlier run has kept it.
     fn kept(&mut self, columns: usize) -> Result<Option<Kept<C>>> {
-        match columns {
-            0 => Ok(None),
-            _ => self.rounds.kept(self.workspace, self.domain.rows()),
-        }
+        self.rounds.kept(self.workspace, columns, self.domain.rows())
     }
 
     /// Permutes each lookup's compressed input and table, and commits to both.
@@ -213,16 +226,17 @@ impl<C: Curve> Prover<'_, '_, C> {
         let unusable_rows = cs.unusable_rows();
         let usable_rows = rows - unusable_rows as u64;
         let kept = self.kept(cs.lookups.len())?;
-        let (mut blinds, mut permuted) = (Vec::new(), Vec::new());
+        let drawn = self
+            .rounds
+            .draw(vec![Tail::Random(unusable_rows); 2 * cs.lookups.len()], 2);
+        let Lookups::Permuted(left_overs) = self.rounds.protocol.lookups;
+        let mut permuted = Vec::new();
         let mut compressed = Vec::with_capacity(cs.lookups.len());
-        for lookup in &cs.lookups {
+        for (lookup, tails) in cs.lookups.iter().zip(drawn.tails.chunks(2)) {
             let sides = [&lookup.input[..], &lookup.table[..]];
             let [input, table] = values.compressed(workspace, sides, theta, rows)?;
-            let (tails, these) = draw(2, unusable_rows, self.rounds.protocol);
-            blinds.extend(these);
             if kept.is_none() {
                 let (tails, sides) = ([&tails[0][..], &tails[1][..]], (&input, &table));
-                let left_overs = self.rounds.protocol.left_overs();
                 let (input, table) =
                     lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails, left_overs)?;
                 permuted.extend([input, table]);
@@ -230,7 +244,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             compressed.push((input, table));
         }
         let mut permuted = self
-            .round(Basis::Lagrange, blinds, kept, || Ok(permuted))?
+            .round(Basis::Lagrange, &drawn, kept, || Ok(permuted))?
             .into_iter();
         let pairs = std::iter::from_fn(|| Some([permuted.next()?, permuted.next()?]));
         let made = compressed.into_iter().zip(pairs);
@@ -253,13 +267,13 @@ impl<C: Curve> Prover<'_, '_, C> {
     ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let (cs, workspace, domain) = (self.cs, self.workspace, self.domain);
         let kept = self.kept(cs.permutation_products())?;
-        let (tails, blinds) = self.draw_products(cs.permutation_products());
+        let drawn = self.draw_products(cs.permutation_products());
         let make = || {
             let set_len = cs.permutation_chunk();
             let (mut first, mut delta_start) = (ScalarOf::<C>::ONE, ScalarOf::<C>::ONE);
-            let mut products = Vec::with_capacity(tails.len());
+            let mut products = Vec::with_capacity(drawn.tails.len());
             let sets = cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len));
-            for ((permuted, sigmas), tail) in sets.zip(&tails) {
+            for ((permuted, sigmas), tail) in sets.zip(&drawn.tails) {
                 let set = ProductSet {
                     values: permuted.iter().map(|column| values.column(*column)).collect(),
                     sigmas: sigmas.iter().collect(),
@@ -276,7 +290,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             }
             Ok(products)
         };
-        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        let products = self.round(Basis::Lagrange, &drawn, kept, make)?;
         self.all_to_coefficients(products)
     }
 
@@ -289,11 +303,11 @@ impl<C: Curve> Prover<'_, '_, C> {
     ) -> Result<Vec<Lookup<ScalarOf<C>>>> {
         let workspace = self.workspace;
         let kept = self.kept(lookups.len())?;
-        let (tails, blinds) = self.draw_products(lookups.len());
+        let drawn = self.draw_products(lookups.len());
         let split = |lookup: Permuted<ScalarOf<C>>| ((lookup.input, lookup.table), lookup.permuted);
         let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
         let make = || {
-            let lookups = compressed.into_iter().zip(&permuted).zip(&tails);
+            let lookups = compressed.into_iter().zip(&permuted).zip(&drawn.tails);
             let product = |(((input, table), [a, s]), tail): ((_, &Pair<ScalarOf<C>>), &Vec<_>)| {
                 let permuted = (&a.column, &s.column);
                 lookup_argument::product(
@@ -302,7 +316,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             };
             Ok(lookups.map(product).collect::<spillproof_engine::Result<_>>()?)
         };
-        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        let products = self.round(Basis::Lagrange, &drawn, kept, make)?;
         let inverse = self.domain.to_coefficients()?;
         let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
             Ok(Lookup {
@@ -314,15 +328,30 @@ impl<C: Curve> Prover<'_, '_, C> {
         products.into_iter().zip(permuted).map(lookup).collect()
     }
 
-    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then
-    /// its blind.
-    fn draw_products(&mut self, products: usize) -> (Vec<Vec<ScalarOf<C>>>, Vec<ScalarOf<C>>) {
-        let rows = self.cs.blinding_factors;
-        let draws = (0..products).map(|_| {
-            let tail = scalars(rows, self.rounds.protocol);
-            (tail, self.rounds.protocol.scalar())
-        });
-        draws.unzip()
+    /// The trash columns, as coefficients: what the folded constraints are, in all rows.
+    fn trash(
+        &mut self,
+        values: &ValueColumns<'_, ScalarOf<C>>,
+        challenge: ScalarOf<C>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let (cs, workspace, rows) = (self.cs, self.workspace, self.domain.rows());
+        let kept = self.kept(cs.trash.len())?;
+        let drawn = self.rounds.draw(vec![Tail::Zeros(0); cs.trash.len()], 1);
+        let make = || {
+            let folded = cs.trash.iter().map(|trash| {
+                let [folded] = values.compressed(workspace, [&trash.constraints], challenge, rows)?;
+                Ok(folded)
+            });
+            folded.collect()
+        };
+        let columns = self.round(Basis::Lagrange, &drawn, kept, make)?;
+        self.all_to_coefficients(columns)
+    }
+
+    /// The last rows of so many products.
+    fn draw_products(&mut self, products: usize) -> Drawn<ScalarOf<C>> {
+        self.rounds
+            .draw(vec![Tail::Random(self.cs.blinding_factors); products], 1)
     }
 
     /// Values to coefficients, of one column after the other; the values go.
@@ -337,35 +366,21 @@ impl<C: Curve> Prover<'_, '_, C> {
         let _step = step!(self.workspace, "random polynomial");
         let (workspace, rows) = (self.workspace, self.domain.rows());
         let kept = self.kept(1)?;
-        let column = workspace.run_here(|| {
-            // What is kept is drawn too, so that later draws are the same.
-            let mut writer = match kept {
-                None => Some(Writer::scratch(
-                    workspace,
-                    "random polynomial",
-                    rows,
-                    Placement::Auto,
-                )?),
-                Some(_) => None,
-            };
-            let draw = self.rounds.protocol.draw_on_any_thread();
-            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(DRAWN) as usize];
-            let mut left = if workspace.is_dry() { 0 } else { rows };
-            while left > 0 {
-                let now = left.min(tile.len() as u64) as usize;
-                match draw {
-                    Some(draw) => workspace.in_pieces(&mut tile[..now], DRAWN_BY_A_THREAD, draw)?,
-                    None => self.rounds.protocol.random_polynomial(&mut tile[..now]),
-                }
-                if let Some(writer) = &mut writer {
-                    writer.push(&tile[..now])?;
-                }
-                left -= now as u64;
-            }
-            writer.map(Writer::finish).transpose()
-        })?;
-        let blinds = scalars(1, self.rounds.protocol);
-        let random = self.round(Basis::Monomial, blinds, kept, || Ok(column.into_iter().collect()))?;
+        let mut digest = (!self.rounds.protocol.blinds).then(Digest::default);
+        let column = random::polynomial(
+            workspace,
+            rows,
+            kept.is_some(),
+            self.rounds.outside,
+            digest.as_mut(),
+        )?;
+        let drawn = self.rounds.draw(vec![Tail::Zeros(0)], 1);
+        let drawn = match &digest {
+            Some(digest) => drawn.beside(digest),
+            None => drawn,
+        };
+        let make = || Ok(column.into_iter().collect());
+        let random = self.round(Basis::Monomial, &drawn, kept, make)?;
         let one = || io::Error::other("a round of one column that has none").into();
         random.into_iter().next().ok_or_else(one)
     }
@@ -376,19 +391,31 @@ impl<C: Curve> Prover<'_, '_, C> {
         circuits: &[Polynomials<ScalarOf<C>>],
         challenges: &Challenges<ScalarOf<C>>,
     ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
-        let mut kept = self.kept(self.domain.cosets.pieces)?;
-        let pieces = if let Some(kept) = &mut kept {
-            kept.take_columns()
-        } else {
-            let _step = step!(self.workspace, "quotient");
-            self.pieces(circuits, challenges)?
+        let (count, rule) = (self.domain.cosets.pieces, self.rounds.protocol.pieces);
+        if rule == Pieces::OneShort && count < 2 {
+            return Err(invalid(
+                "a quotient of one piece, by a protocol that carries from piece to piece",
+            ));
+        }
+        let mut kept = self.kept(count)?;
+        let made = match &mut kept {
+            Some(kept) => kept.take_columns(),
+            None => {
+                let _step = step!(self.workspace, "quotient");
+                self.pieces(circuits, challenges)?
+            }
         };
-        let blinds = scalars(pieces.len(), self.rounds.protocol);
-        let pieces = blinded(pieces, blinds);
+        let drawn = self.rounds.draw(rule.tails(count), count);
+        let pieces = match rule {
+            Pieces::OneShort if kept.is_none() => {
+                let _step = step!(self.workspace, "cut quotient");
+                recut(self.workspace, made, &drawn.tails.concat())?
+            }
+            Pieces::OneShort | Pieces::OfRows => made,
+        };
         let _step = step!(self.workspace, "commit quotient");
         self.rounds
-            .commit(self.workspace, Basis::Monomial, &pieces, kept)?;
-        Ok(pieces)
+            .commit(self.workspace, Basis::Monomial, pieces, &drawn, kept)
     }
 
     /// The pieces of h: those of each group of circuits, folded.
@@ -454,6 +481,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             let lookups = lookups.flat_map(|lookup| [&lookup.input, &lookup.table, &lookup.product]);
             let committed = circuit.advice.iter().chain(&circuit.instance);
             let committed = committed.chain(&circuit.products).chain(lookups);
+            let committed = committed.chain(&circuit.trash);
             all.extend(committed.map(|poly| poly.column.clone()));
         }
         Ok(all)
@@ -468,13 +496,14 @@ impl<C: Curve> Prover<'_, '_, C> {
     ) -> Result<()> {
         let x = self.rounds.challenge()?;
         let step = step!(self.workspace, "evaluations");
-        let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
+        let stride = self.rounds.protocol.pieces.stride(self.domain.rows());
+        let h = self.recombined(pieces, x.pow([stride]))?;
         let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
         let (fixed, sigmas) = (
             unhidden(self.key.fixed_polynomials()?),
             unhidden(self.key.sigma_polynomials()?),
         );
-        let order = Order::new(self.cs, self.domain, x, self.rounds.protocol.opens_instances());
+        let order = Order::new(self.cs, self.domain, x, &self.rounds.protocol);
         let fixed = order.cells(&self.cs.fixed_queries, &fixed);
         let sigmas: Vec<_> = sigmas.iter().map(|poly| (poly, x)).collect();
         let [mut evaluated, products] = order.evaluations(circuits);
@@ -487,7 +516,7 @@ impl<C: Curve> Prover<'_, '_, C> {
         let evaluations = Evaluations::of(&evaluated)?;
         evaluated.pop();
         for at in evaluated {
-            let transcript = self.rounds.protocol.transcript();
+            let transcript = self.rounds.outside.transcript();
             transcript.write_scalar(evaluations.value(at))?;
         }
         drop(step);
@@ -496,19 +525,22 @@ impl<C: Curve> Prover<'_, '_, C> {
         let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
         let _step = step!(self.workspace, "opening");
         let opening = evaluations.opening(queries);
-        self.rounds.protocol.open(&opening).map_err(Error::Opening)
+        self.rounds.outside.open(&opening).map_err(Error::Opening)
     }
 
-    /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.
-    fn recombined(&self, pieces: Vec<Blinded<ScalarOf<C>>>, xn: ScalarOf<C>) -> Result<Blinded<ScalarOf<C>>> {
-        let factors = powers(xn);
-        let terms: Vec<_> = factors
+    /// `h` from its pieces, each of which counts `factor` times as much as the one before: the polynomial that agrees with it at x.
+    fn recombined(
+        &self,
+        pieces: Vec<Blinded<ScalarOf<C>>>,
+        factor: ScalarOf<C>,
+    ) -> Result<Blinded<ScalarOf<C>>> {
+        let terms: Vec<_> = powers(factor)
             .zip(&pieces)
             .map(|(factor, piece)| (factor, &piece.column))
             .collect();
         let column = linear_combination(&terms, Placement::Auto)?;
         let blinds = pieces.iter().rev();
-        let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * xn + piece.blind);
+        let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * factor + piece.blind);
         Ok(Blinded { column, blind })
     }
 }
@@ -540,20 +572,19 @@ impl<'a, F: KernelField> ValueColumns<'a, F> {
         &self.columns[self.lowering.column(column)]
     }
 
-    /// A lookup's input and table, each compressed to one column. What is a column already is not written
-    /// again.
-    fn compressed(
+    /// Lists of expressions, each compressed to one column. What is a column already is not written again.
+    fn compressed<const N: usize>(
         &self,
         workspace: &Workspace,
-        sides: [&[Expression<F>]; 2],
-        theta: F,
+        lists: [&[Expression<F>]; N],
+        challenge: F,
         rows: u64,
-    ) -> Result<[Column<F>; 2]> {
-        let plain = sides.map(|expressions| self.lowering.plain_column(expressions));
+    ) -> Result<[Column<F>; N]> {
+        let plain = lists.map(|expressions| self.lowering.plain_column(expressions));
         let mut builder = Builder::new();
-        let computed = sides.iter().zip(plain).filter(|(_, plain)| plain.is_none());
+        let computed = lists.iter().zip(plain).filter(|(_, plain)| plain.is_none());
         let outputs: Vec<_> = computed
-            .map(|(expressions, _)| self.lowering.compressed(&mut builder, expressions, theta))
+            .map(|(expressions, _)| self.lowering.compressed(&mut builder, expressions, challenge))
             .collect();
         let mut made = if outputs.is_empty() {
             Vec::new()
@@ -563,11 +594,16 @@ impl<'a, F: KernelField> ValueColumns<'a, F> {
             evaluate_rows(workspace, &columns, &program, rows, Placement::Auto)?
         }
         .into_iter();
-        let missing = || io::Error::other("a program with fewer columns than outputs");
-        let mut side = |plain: Option<usize>| match plain {
-            Some(column) => Ok(self.columns[column].clone()),
-            None => made.next().ok_or_else(missing),
+        let column = |plain: Option<usize>| match plain {
+            Some(column) => Some(self.columns[column].clone()),
+            None => made.next(),
         };
-        Ok([side(plain[0])?, side(plain[1])?])
+        let columns: Option<Vec<_>> = plain.map(column).into_iter().collect();
+        let columns = columns.and_then(|columns| columns.try_into().ok());
+        columns.ok_or_else(|| io::Error::other("a program with fewer columns than outputs").into())
     }
+}
+
+fn invalid(what: &str) -> Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what).into()
 }

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! note of a challenge   0 | challenge
-//! note of a round       1 | key of its files | digest of its blinds | commitments
+//! note of a round       1 | key of its files | digest of its draws | commitments
 //! ```
 //!
 //! Memory: the commitments of one round.
@@ -23,17 +23,19 @@ use spillproof_kernels::field::KernelField;
 
 use crate::curve::{Config, PointOf, ScalarOf};
 use crate::domain::Domain;
+use crate::draws::{DIGEST_BYTES, Drawn, Draws, Tail};
 use crate::error::Result;
 use crate::input::Values;
-use crate::protocol::{Blinded, Protocol};
+use crate::outside::{Blinded, Outside};
+use crate::protocol::Protocol;
 
 const CHALLENGE: u8 = 0;
 const ROUND: u8 = 1;
-const DIGEST_BYTES: usize = 32;
 
-/// The protocol of a proof, and what is kept of its rounds.
+/// The protocol of a proof, all that it talks to, and what is kept of its rounds.
 pub struct Rounds<'p, C: Curve = Config> {
-    pub(crate) protocol: &'p mut dyn Protocol<C>,
+    pub(crate) protocol: Protocol,
+    pub(crate) outside: &'p mut dyn Outside<C>,
     keeping: Keeping,
     /// How many there were.
     count: usize,
@@ -56,13 +58,14 @@ pub(crate) struct Kept<C: Curve> {
 
 impl<'p, C: Curve> Rounds<'p, C> {
     /// Rounds of a proof, kept in `checkpoint` if there is one.
-    pub fn new(protocol: &'p mut dyn Protocol<C>, checkpoint: Option<Checkpoint>) -> Self {
+    pub fn new(protocol: Protocol, outside: &'p mut dyn Outside<C>, checkpoint: Option<Checkpoint>) -> Self {
         let keeping = match checkpoint {
             None => Keeping::Nothing,
             Some(checkpoint) => Keeping::In(Box::new(checkpoint)),
         };
         let rounds = Self {
             protocol,
+            outside,
             keeping,
             count: 0,
         };
@@ -74,13 +77,14 @@ impl<'p, C: Curve> Rounds<'p, C> {
     }
 
     /// Rounds of a dry run, in which keeping takes what it would take.
-    pub(crate) fn dry(protocol: &'p mut dyn Protocol<C>, are_kept: bool) -> Self {
+    pub(crate) fn dry(protocol: Protocol, outside: &'p mut dyn Outside<C>, are_kept: bool) -> Self {
         let keeping = match are_kept {
             true => Keeping::Dry,
             false => Keeping::Nothing,
         };
         Self {
             protocol,
+            outside,
             keeping,
             count: 0,
         }
@@ -111,7 +115,7 @@ impl<'p, C: Curve> Rounds<'p, C> {
     /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if it is not the one that was kept; the
     /// engine's.
     pub(crate) fn challenge(&mut self) -> Result<ScalarOf<C>> {
-        let challenge = self.protocol.transcript().challenge();
+        let challenge = self.outside.transcript().challenge();
         if let Keeping::In(checkpoint) = &mut self.keeping {
             let mut note = vec![CHALLENGE; 1 + ScalarOf::<C>::BYTES];
             challenge.encode(&mut note[1..]);
@@ -124,15 +128,29 @@ impl<'p, C: Curve> Rounds<'p, C> {
         Ok(challenge)
     }
 
-    /// The next round, of columns of `rows` rows, if an earlier run has kept it.
+    /// Draws what a round wants for columns with these ends, in groups of `group` columns.
+    pub(crate) fn draw(&mut self, tails: Vec<Tail>, group: usize) -> Drawn<ScalarOf<C>> {
+        Draws::of(tails, group, self.protocol.blinds).taken(self.outside)
+    }
+
+    /// The next round, of so many columns of `rows` rows, if an earlier run has kept it. A round without
+    /// columns is not kept.
     ///
     /// # Errors
     /// [`Differs`](spillproof_engine::error::Checkpoint::Differs) if that run had no round here; the
     /// engine's.
-    pub(crate) fn kept(&mut self, workspace: &Workspace, rows: u64) -> Result<Option<Kept<C>>> {
+    pub(crate) fn kept(
+        &mut self,
+        workspace: &Workspace,
+        columns: usize,
+        rows: u64,
+    ) -> Result<Option<Kept<C>>> {
         let Keeping::In(checkpoint) = &mut self.keeping else {
             return Ok(None);
         };
+        if columns == 0 {
+            return Ok(None);
+        }
         let Some(note) = checkpoint.take_note() else {
             return Ok(None);
         };
@@ -151,35 +169,35 @@ impl<'p, C: Curve> Rounds<'p, C> {
     ///
     /// # Errors
     /// The engine's, and the protocol's; [`Differs`](spillproof_engine::error::Checkpoint::Differs) if the
-    /// blinds are not those that were kept.
+    /// draws are not those that were kept.
     pub(crate) fn commit(
         &mut self,
         workspace: &Workspace,
         basis: Basis,
-        columns: &[Blinded<ScalarOf<C>>],
+        columns: Vec<Column<ScalarOf<C>>>,
+        drawn: &Drawn<ScalarOf<C>>,
         kept: Option<Kept<C>>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let columns = drawn.blinded(columns);
         if columns.is_empty() && kept.is_none() {
-            return Ok(());
+            return Ok(columns);
         }
         let commitments = match (kept, &self.keeping) {
             (Some(kept), Keeping::In(checkpoint)) => {
-                if kept.draws != digest(columns) || kept.commitments.len() != columns.len() {
+                if kept.draws != drawn.digest() || kept.commitments.len() != columns.len() {
                     return Err(engines(checkpoint.differs("random number generator")));
                 }
                 kept.commitments
             }
             _ => {
-                let commitments = match basis {
-                    Basis::Lagrange => self.protocol.commit_lagrange(columns)?,
-                    Basis::Monomial => self.protocol.commit(columns)?,
-                };
-                self.keep(workspace, columns, &commitments)?;
+                let commitments = self.outside.commit(basis, &columns)?;
+                self.keep(workspace, &columns, drawn, &commitments)?;
                 commitments
             }
         };
         self.count += 1;
-        Ok(self.protocol.write_points(&commitments)?)
+        self.outside.write_points(&commitments)?;
+        Ok(columns)
     }
 
     /// Keeps a round. When this returns, it is on the disk.
@@ -187,6 +205,7 @@ impl<'p, C: Curve> Rounds<'p, C> {
         &mut self,
         workspace: &Workspace,
         columns: &[Blinded<ScalarOf<C>>],
+        drawn: &Drawn<ScalarOf<C>>,
         commitments: &[PointOf<C>],
     ) -> Result<()> {
         let each = columns.iter().map(|blinded| &blinded.column);
@@ -196,7 +215,7 @@ impl<'p, C: Curve> Rounds<'p, C> {
             Keeping::In(checkpoint) => {
                 let _step = step!(workspace, "checkpoint");
                 let key = checkpoint.keep(self.count, each)?;
-                checkpoint.note(encoded::<C>(&key, &digest(columns), commitments))?;
+                checkpoint.note(encoded::<C>(&key, &drawn.digest(), commitments))?;
             }
         }
         Ok(())
@@ -232,17 +251,6 @@ fn decoded<C: Curve>(note: &[u8]) -> Option<(RoundKey, [u8; DIGEST_BYTES], Vec<P
         .collect();
     let whole = points.len().is_multiple_of(PointOf::<C>::BYTES);
     whole.then_some((RoundKey::from_bytes(*key), *draws, commitments))
-}
-
-/// Of blinds: equal where the same values were drawn.
-fn digest<F: KernelField>(columns: &[Blinded<F>]) -> [u8; DIGEST_BYTES] {
-    let mut hasher = blake3::Hasher::new();
-    let mut bytes = vec![0; F::BYTES];
-    for column in columns {
-        column.blind.encode(&mut bytes);
-        hasher.update(&bytes);
-    }
-    *hasher.finalize().as_bytes()
 }
 
 /// A digest of what a proof is of: the verifying key's own digest, the rows, the scheme, and the instances of

@@ -23,7 +23,7 @@ use spillproof_kernels::field::KernelField;
 use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
 use crate::openings::{Opening, powers, rotation_sets, scaled};
-use crate::protocol::Transcript;
+use crate::outside::Transcript;
 
 /// Writes the proof of an opening.
 ///
@@ -47,7 +47,7 @@ pub(crate) fn open<C: CommitCurve>(
             let mut evaluations = vec![ScalarOf::<C>::ZERO; set.points.len()];
             let mut terms = Vec::with_capacity(set.members.len());
             for ((polynomial, values), factor) in set.members.iter().zip(powers(y)) {
-                terms.extend(opening.term(factor, *polynomial));
+                terms.extend(opening.terms(factor, *polynomial));
                 let sums = evaluations.iter_mut().zip(values);
                 sums.for_each(|(sum, value)| *sum += factor * value);
             }

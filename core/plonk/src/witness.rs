@@ -1,9 +1,8 @@
 //! The witness: instance columns, and advice columns phase by phase.
 //!
 //! Advice cells go to arrays with addresses. At the end of a phase its columns are inverted and written one
-//! by one, blinded, and committed to together. Draws are halo2's, in its order: for each column of the phase
-//! its last rows, then for each column its blind. The transcript takes the instances before the first phase's
-//! commitments, and gives challenges after each phase's.
+//! by one, with random last rows, and committed to together. The transcript takes the instances before the
+//! first phase's commitments, and gives challenges after each phase's.
 //!
 //! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with
 //! `n = 2^k`.
@@ -20,11 +19,12 @@ use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
 use crate::circuit::ConstraintSystem;
-use crate::curve::Scalar;
+use crate::curve::{Scalar, ScalarOf};
 use crate::domain::Domain;
+use crate::draws::Tail;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
-use crate::protocol::{Blinded, Randomness};
+use crate::outside::Blinded;
 use crate::rounds::Rounds;
 
 /// That cells are neither encrypted nor checked is said once.
@@ -130,8 +130,8 @@ impl<'a, F: KernelField> Witness<'a, F> {
         self.phase
     }
 
-    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks
-    /// do so for each circuit before its first phase, some for all circuits before the first one's.
+    /// Absorbs the instances, as the protocol says. Some forks do so for each circuit before its first phase,
+    /// some for all circuits before the first one's.
     ///
     /// # Errors
     /// The engine's, and the protocol's.
@@ -139,25 +139,77 @@ impl<'a, F: KernelField> Witness<'a, F> {
         &self,
         rounds: &mut Rounds<'_, C>,
     ) -> Result<()> {
-        let protocol = &mut *rounds.protocol;
-        if protocol.opens_instances() {
-            let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
-            let columns: Vec<_> = columns.collect();
-            for commitment in protocol.commit_lagrange(&columns)? {
-                protocol.transcript().common_point(&commitment)?;
+        let (instances, outside) = (rounds.protocol.instances, &mut *rounds.outside);
+        let committed = |column: &usize| instances.are_committed(*column);
+        let columns: Vec<usize> = (0..self.public.len()).collect();
+        for run in columns.chunk_by(|a, b| committed(a) == committed(b)) {
+            if run.first().is_some_and(committed) {
+                // Committed to together.
+                let columns = run.iter().map(|&column| self.instance.values[column].clone());
+                let columns: Vec<_> = columns.map(Blinded::unhidden).collect();
+                for commitment in outside.commit(Basis::Lagrange, &columns)? {
+                    outside.transcript().common_point(&commitment)?;
+                }
+                continue;
             }
-            return Ok(());
-        }
-        for values in self.public {
-            values.for_each_tile(|tile| {
-                tile.iter()
-                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
-            })?;
+            for &column in run {
+                if instances.have_lengths() {
+                    let len = F::from(self.public[column].len() as u64);
+                    outside.transcript().common_scalar(len)?;
+                }
+                self.public[column].for_each_tile(|tile| {
+                    tile.iter()
+                        .try_for_each(|value| outside.transcript().common_scalar(*value))
+                })?;
+            }
         }
         Ok(())
     }
 
-    /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
+    /// Ends a phase: commits to its columns.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub(crate) fn commit_columns<C: Curve<ScalarField = F>>(
+        &mut self,
+        advice: &mut dyn AdviceSource<F>,
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<()> {
+        let (phase, rows) = (self.phase, self.domain.rows());
+        let columns = of_phase(&self.cs.advice_phases, phase);
+        let _step = step!(
+            self.workspace,
+            "commit advice",
+            phase = phase,
+            columns = columns.len()
+        );
+        let mut kept = rounds.kept(self.workspace, columns.len(), rows)?;
+        let tail = |column: &usize| match self.cs.unblinded_advice.contains(column) {
+            true => Tail::Zeros(self.cs.unusable_rows()),
+            false => Tail::Random(self.cs.unusable_rows()),
+        };
+        let drawn = rounds.draw(columns.iter().map(tail).collect(), columns.len());
+        let made = match &mut kept {
+            Some(kept) => kept.take_columns(),
+            None if columns.is_empty() => Vec::new(),
+            None => {
+                advice.assigned()?;
+                let made = columns.iter().zip(&drawn.tails);
+                made.map(|(&index, tail)| advice.column(self.workspace, index, tail))
+                    .collect::<Result<_>>()?
+            }
+        };
+        debug_assert!(made.iter().all(|column| column.len() == rows));
+        let made = rounds.commit(self.workspace, Basis::Lagrange, made, &drawn, kept)?;
+        for (&index, column) in columns.iter().zip(made) {
+            self.committed[index] = Some(column);
+        }
+        self.phase += 1;
+        Ok(())
+    }
+
+    /// Ends a phase of the only circuit that has challenges: commits to its columns, and draws its
+    /// challenges, which have a place each.
     ///
     /// # Errors
     /// The engine's, and the protocol's.
@@ -167,47 +219,9 @@ impl<'a, F: KernelField> Witness<'a, F> {
         challenges: &mut [Option<F>],
         rounds: &mut Rounds<'_, C>,
     ) -> Result<()> {
-        let (phase, rows) = (self.phase, self.domain.rows());
-        let of_phase = |phases: &[usize]| -> Vec<usize> {
-            let numbered = phases.iter().enumerate();
-            numbered
-                .filter(|(_, of)| **of == phase)
-                .map(|(index, _)| index)
-                .collect()
-        };
-        let columns = of_phase(&self.cs.advice_phases);
-        let _step = step!(
-            self.workspace,
-            "commit advice",
-            phase = phase,
-            columns = columns.len()
-        );
-        let mut kept = rounds.kept(self.workspace, rows)?;
-        let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), rounds.protocol);
-        let made = match &mut kept {
-            Some(kept) => kept.take_columns(),
-            None => {
-                advice.assigned()?;
-                let made = columns.iter().zip(&tails);
-                made.map(|(&index, tail)| advice.column(self.workspace, index, tail))
-                    .collect::<Result<_>>()?
-            }
-        };
-        debug_assert!(made.iter().all(|column| column.len() == rows));
-        let made = blinded(made, blinds);
-        rounds.commit(self.workspace, Basis::Lagrange, &made, kept)?;
-        for (&index, column) in columns.iter().zip(made) {
-            self.committed[index] = Some(column);
-        }
-        for index in of_phase(&self.cs.challenge_phases) {
-            if challenges[index].replace(rounds.challenge()?).is_some() {
-                let message =
-                    "a challenge of a phase that several circuits have: it would be drawn once for each";
-                return Err(io::Error::other(message).into());
-            }
-        }
-        self.phase += 1;
-        Ok(())
+        let phase = self.phase;
+        self.commit_columns(advice, rounds)?;
+        draw_challenges(self.cs, phase, challenges, rounds)
     }
 
     /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
@@ -228,31 +242,55 @@ impl<'a, F: KernelField> Witness<'a, F> {
         Ok(true)
     }
 
+    /// Ends a phase without a circuit, if an earlier run has kept it; `false` if it has not. For forks whose
+    /// circuits are synthesised anew in each phase.
+    ///
+    /// # Errors
+    /// As [`Self::commit_columns`].
+    pub(crate) fn take_kept_phase<C: Curve<ScalarField = F>>(
+        &mut self,
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<bool> {
+        let is_kept = rounds.left() > 0;
+        if is_kept {
+            self.commit_columns(&mut Kept, rounds)?;
+        }
+        Ok(is_kept)
+    }
+
     /// The advice columns, after the last phase.
     pub fn into_columns(self) -> Vec<Blinded<F>> {
         self.committed.into_iter().flatten().collect()
     }
 }
 
-/// Columns with their blinds.
-pub(crate) fn blinded<F>(columns: Vec<Column<F>>, blinds: Vec<F>) -> Vec<Blinded<F>> {
-    let both = columns.into_iter().zip(blinds);
-    both.map(|(column, blind)| Blinded { column, blind }).collect()
+/// Draws the challenges of a phase, which have a place each, when all circuits have ended it.
+///
+/// # Errors
+/// For a challenge that is drawn already; the engine's, and the protocol's.
+pub(crate) fn draw_challenges<C: Curve>(
+    cs: &ConstraintSystem<ScalarOf<C>>,
+    phase: usize,
+    challenges: &mut [Option<ScalarOf<C>>],
+    rounds: &mut Rounds<'_, C>,
+) -> Result<()> {
+    for index in of_phase(&cs.challenge_phases, phase) {
+        if challenges[index].replace(rounds.challenge()?).is_some() {
+            let message =
+                "a challenge of a phase that several circuits have: it would be drawn once for each";
+            return Err(io::Error::other(message).into());
+        }
+    }
+    Ok(())
 }
 
-/// Random values for the last rows of `columns` columns, and a blind for each, drawn in halo2's order.
-pub(crate) fn draw<F>(
-    columns: usize,
-    rows: usize,
-    randomness: &mut (impl Randomness<F> + ?Sized),
-) -> (Vec<Vec<F>>, Vec<F>) {
-    let tails = (0..columns).map(|_| scalars(rows, randomness)).collect();
-    (tails, scalars(columns, randomness))
-}
-
-/// The next `count` draws.
-pub(crate) fn scalars<F>(count: usize, randomness: &mut (impl Randomness<F> + ?Sized)) -> Vec<F> {
-    (0..count).map(|_| randomness.scalar()).collect()
+/// The numbers of what is of a phase.
+fn of_phase(phases: &[usize], phase: usize) -> Vec<usize> {
+    let numbered = phases.iter().enumerate();
+    numbered
+        .filter(|(_, of)| **of == phase)
+        .map(|(index, _)| index)
+        .collect()
 }
 
 /// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until

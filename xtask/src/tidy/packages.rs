@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "spillproof-fake-driver",
     "halo2-axiom",
     "halo2_proofs",
+    "midnight-proofs",
     "spillproof-bindings",
     "spillproof-circom",
     "spillproof-c",
@@ -48,6 +49,7 @@ const NEVER: &[(&str, &[&str])] = &[
         &["spillproof-commit", "spillproof-plonk", "spillproof-groth16"],
     ),
     ("halo2_proofs", &["halo2-axiom"]),
+    ("midnight-proofs", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cgroup-tests",
         &["spillproof-engine", "spillproof", "spillproof-circuits"],
@@ -55,7 +57,7 @@ const NEVER: &[(&str, &[&str])] = &[
 ];
 
 /// Packages with lints of their own: the drop-ins compile upstream source.
-const UPSTREAM_LINTS: &[&str] = &["halo2-axiom", "halo2_proofs"];
+const UPSTREAM_LINTS: &[&str] = &["halo2-axiom", "halo2_proofs", "midnight-proofs"];
 
 /// `cargo metadata` of the workspace's own packages; needs nothing but this tree.
 pub fn metadata(root: &Path) -> Result<Value, String> {

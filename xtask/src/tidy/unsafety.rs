@@ -83,6 +83,10 @@ const LEAVES: &[(&str, &str)] = &[
         "a function that the C library calls at the end of the process",
     ),
     (
+        "halo2-patch/midnight/src/spillproof/projective.rs",
+        "a map of coordinates as midnight-curves' points",
+    ),
+    (
         "halo2-patch/zcash/src/spillproof/convert.rs",
         "limbs of pasta_curves' values, which are private",
     ),

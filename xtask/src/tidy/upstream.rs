@@ -13,7 +13,7 @@ use super::packages::metadata_with_dependencies;
 use super::source::Source;
 
 /// The grafted crates.
-const PACKAGES: &[&str] = &["halo2-axiom", "halo2_proofs"];
+const PACKAGES: &[&str] = &["halo2-axiom", "halo2_proofs", "midnight-proofs"];
 const LINES_PER_WINDOW: usize = 6;
 /// Letters and digits in a window, at least: six short closing lines happen to anyone.
 const CHARACTERS_MIN: usize = 120;
@@ -31,19 +31,22 @@ impl Upstream {
         let metadata = metadata_with_dependencies(root).map_err(skipped)?;
         let mut windows_of_all = HashMap::new();
         for &package in PACKAGES {
-            let source = source_folder(&metadata, package)
-                .ok_or_else(|| skipped(format!("cargo knows no registry package {package}")))?;
-            if !source.is_dir() {
-                return Err(skipped(format!("{package}'s source has not been fetched yet")));
+            let releases = source_folders(&metadata, package);
+            if releases.is_empty() {
+                return Err(skipped(format!("cargo knows no registry package {package}")));
             }
-            let files = Source::all(&source).map_err(skipped)?;
-            let before = windows_of_all.len();
-            for file in &files {
-                let found = windows(&file.text).into_iter();
-                windows_of_all.extend(found.map(|(_, window)| (window, package)));
-            }
-            if windows_of_all.len() == before {
-                return Err(skipped(format!("{package}'s source folder is empty")));
+            for source in releases {
+                if !source.is_dir() {
+                    return Err(skipped(format!("{package}'s source has not been fetched yet")));
+                }
+                let files = Source::all(&source).map_err(skipped)?;
+                if files.is_empty() {
+                    return Err(skipped(format!("{package}'s source folder is empty")));
+                }
+                for file in &files {
+                    let found = windows(&file.text).into_iter();
+                    windows_of_all.extend(found.map(|(_, window)| (window, package)));
+                }
             }
         }
         let windows = windows_of_all;
@@ -70,17 +73,15 @@ impl Upstream {
     }
 }
 
-/// The folder of a registry's package (not of our drop-in, which has the same name).
-fn source_folder(metadata: &Value, package: &str) -> Option<PathBuf> {
-    let packages = metadata["packages"].as_array()?;
-    let upstream = packages
-        .iter()
-        .find(|found| found["name"] == package && !found["source"].is_null())?;
-    Some(
-        Path::new(upstream["manifest_path"].as_str()?)
-            .parent()?
-            .join("src"),
-    )
+/// The folders of a registry's package (not of our drop-in, which has the same name), one for each release.
+fn source_folders(metadata: &Value, package: &str) -> Vec<PathBuf> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let upstream = packages.filter(|found| found["name"] == package && !found["source"].is_null());
+    let folder = |release: &Value| {
+        let manifest = Path::new(release["manifest_path"].as_str()?);
+        Some(manifest.parent()?.join("src"))
+    };
+    upstream.filter_map(folder).collect()
 }
 
 /// Each window of lines that say something, with the number of its first line.

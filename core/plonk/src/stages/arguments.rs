@@ -1,7 +1,8 @@
-//! The constraints of the standard arguments as values of a [`Builder`]: permutation, lookup, shuffle.
+//! The constraints of the standard arguments as values of a [`Builder`]: permutation, lookup, shuffle, trash.
 //!
 //! Sources: the halo2 book, *Permutation argument* and *Lookup argument* (zero-knowledge adjustments
-//! included); the shuffle argument is the same product over one pair of expressions. n rows, the last
+//! included); the shuffle argument is the same product over one pair of expressions; the trash argument is
+//! midnight-proofs'. n rows, the last
 //! `blinding` of which are random; row `n - blinding - 1` is the last that a product reaches. With l_0 and
 //! l_last the Lagrange polynomials of rows 0 and that one, and `active` 1 on the rows before it:
 //!
@@ -15,6 +16,8 @@
 //!     l_0 (a' - s'),   active (a' - s') (a' - a'(omega^-1 X))
 //! shuffle, compressed input a and shuffled b:
 //!     l_0 (1 - z),   l_last (z^2 - z),   active (z(omega X) (b + gamma) - z (a + gamma))
+//! trash, constraints folded to c, selector q, trash column t:
+//!     c - (1 - q) t
 //! ```
 //!
 //! The constraints come in this order, which is halo2's: it decides which power of the challenge each gets in
@@ -229,6 +232,26 @@ pub fn shuffle<F: KernelField>(
         rows.ends(builder, shuffle.product),
         rows.steps(builder, shuffle.product, &left, &right),
     ]
+}
+
+/// The column and expressions of one trash argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Trash {
+    /// The column t, which takes what the constraints are where they need not hold.
+    pub column: usize,
+    /// The selector q.
+    pub selector: Value,
+    /// The folded constraints c.
+    pub constraints: Value,
+}
+
+/// The constraint of a trash argument.
+pub fn trash<F: KernelField>(builder: &mut Builder<F>, trash: &Trash) -> Value {
+    let column = builder.query(trash.column, 0);
+    let one = builder.constant(F::ONE);
+    let is_off = builder.sub(one, trash.selector);
+    let thrown = builder.mul(is_off, column);
+    builder.sub(trash.constraints, thrown)
 }
 
 #[cfg(test)]

@@ -235,3 +235,34 @@ fn shuffle_is_its_formula_and_holds_for_a_shuffle() {
     columns[1][LAST] = z;
     assert!(run(&columns).iter().flatten().all(|value| *value == Fr::ZERO));
 }
+
+#[test]
+fn trash_is_its_formula_and_holds_where_the_column_takes_the_rest() {
+    // 0: selector, 1: trash column, 2 and 3: constraints.
+    let mut columns = noise(4, 5);
+    let challenge = Fr::from(11u64);
+    let run = |columns: &[Vec<Fr>]| {
+        let mut builder = Builder::new();
+        let parts = [builder.query(2, 0), builder.query(3, -1)];
+        let argument = Trash {
+            column: 1,
+            selector: builder.query(0, 0),
+            constraints: builder.fold(&parts, challenge),
+        };
+        let constraint = trash(&mut builder, &argument);
+        evaluate(builder, &[constraint], columns).remove(0)
+    };
+    let folded = |columns: &[Vec<Fr>], row: usize| columns[2][row] * challenge + at(columns, 3, row, -1);
+    for (row, got) in run(&columns).into_iter().enumerate() {
+        let thrown = (Fr::ONE - columns[0][row]) * columns[1][row];
+        assert_eq!(got, folded(&columns, row) - thrown, "row {row}");
+    }
+    // The constraints hold in row 3 only, where the selector is on.
+    columns[2][3] = Fr::ZERO;
+    columns[3][2] = Fr::ZERO;
+    columns[0] = (0..ROWS).map(|row| Fr::from(u64::from(row == 3))).collect();
+    columns[1] = (0..ROWS).map(|row| folded(&columns, row)).collect();
+    assert!(run(&columns).iter().all(|value| *value == Fr::ZERO));
+    columns[2][3] = Fr::ONE;
+    assert!(run(&columns)[3] != Fr::ZERO);
+}

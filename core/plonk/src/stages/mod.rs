@@ -11,11 +11,12 @@
 //! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
 //! - [`mod@quotient`]: a program over polynomials, divided by the vanishing polynomial, one coset at a time.
 //! - [`offload`](self): a coset of it as a job for an accelerator.
-//! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
+//! - [`arguments`]: the constraints of permutation, lookup, shuffle and trash, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns,
 //!   and the columns that become of it.
+//! - [`recut()`]: a quotient's pieces, cut anew.
 //! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
@@ -34,6 +35,7 @@ pub mod permutation;
 pub(crate) mod product;
 pub mod program;
 pub mod quotient;
+mod recut;
 mod schedule;
 pub(crate) mod selectors;
 pub mod sort;
@@ -46,6 +48,7 @@ pub use fixed::FixedCells;
 pub use indicator::indicator;
 pub use program::{Program, Value};
 pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
+pub use recut::recut;
 pub use selectors::Selectors;
 pub use sort::SortPlan;
 pub use windows::evaluate_rows;

@@ -22,7 +22,7 @@ use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
 use spillproof_plonk::stages::{
     Builder, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows, indicator, lookup,
-    quotient, sort, witness_column,
+    quotient, recut, sort, witness_column,
 };
 
 const LOG_N: u32 = 15;
@@ -327,6 +327,14 @@ fn arguments_and_quotient() {
             quotient(workspace, &sources, &program(), &domain)
         });
     }
+}
+
+#[test]
+fn pieces_cut_anew() {
+    compare("recut", 3, |workspace, given| {
+        let tops = [Fr::from(3u64), Fr::from(4u64), Fr::ZERO];
+        recut(workspace, given.columns.clone(), &tops)
+    });
 }
 
 #[test]

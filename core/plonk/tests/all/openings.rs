@@ -10,7 +10,7 @@ use spillproof_engine::column::{Column, Placement, Workspace, Writer};
 use spillproof_engine::storage::Storage;
 use spillproof_kernels::curve::Curve;
 use spillproof_plonk::curve::{PointOf, ScalarOf};
-use spillproof_plonk::{Opening, ProverCurve, Query, Randomness, Transcript};
+use spillproof_plonk::{Book, Opening, Powers, ProverCurve, Query, Randomness, Sets, Transcript, Width};
 use stock_halo2_proofs::pasta::group::ff as stock_ff;
 use stock_halo2_proofs::pasta::{EpAffine, EqAffine};
 use stock_halo2_proofs::poly::commitment::Blind;
@@ -18,6 +18,13 @@ use stock_halo2_proofs::poly::multiopen::{ProverQuery, create_proof};
 use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255, Transcript as _, TranscriptWrite};
 
 use spillproof_testing::pasta::{Draws, Points, Stock, Talk, ours, polynomial_of_stock, their_point, theirs};
+
+/// zcash's.
+const BOOK: Book = Book {
+    powers: Powers::Descending,
+    sets: Sets::AsNamed,
+    width: Width::Whole,
+};
 
 struct Written<'t, S: Stock>(&'t mut Blake2bWrite<Vec<u8>, S, Challenge255<S>>);
 
@@ -48,10 +55,6 @@ struct Drawn<'d, S>(&'d mut Draws, std::marker::PhantomData<S>);
 impl<F: PrimeField, S: Stock> Randomness<F> for Drawn<'_, S> {
     fn scalar(&mut self) -> F {
         ours(&<S::ScalarExt as stock_ff::Field>::random(&mut *self.0))
-    }
-
-    fn random_polynomial(&mut self, coefficients: &mut [F]) {
-        coefficients.fill_with(|| self.scalar());
     }
 }
 
@@ -116,8 +119,9 @@ fn same_proof<S: Stock, C: ProverCurve>(k: u32, polynomials: usize, budgets: &[u
             })
             .collect();
         let params = bases.ours::<C>(&workspace, Placement::Disk);
+        let one = ScalarOf::<C>::from(1u64);
         let opening = Opening {
-            polynomials: columns.iter().map(Some).collect(),
+            polynomials: columns.iter().map(|column| vec![(one, column)]).collect(),
             queries: queries
                 .iter()
                 .map(|(polynomial, point)| Query {
@@ -130,7 +134,14 @@ fn same_proof<S: Stock, C: ProverCurve>(k: u32, polynomials: usize, budgets: &[u
         };
         let mut talk = Talk::<S>::new(seed);
         let mut draws = Drawn::<S>(&mut talk.draws, std::marker::PhantomData);
-        C::open_ipa(&params, &opening, &mut Written(&mut talk.transcript), &mut draws).expect("room for it");
+        C::open_ipa(
+            &params,
+            BOOK,
+            &opening,
+            &mut Written(&mut talk.transcript),
+            &mut draws,
+        )
+        .expect("room for it");
         assert_eq!(
             talk.transcript.finalize(),
             expected,
@@ -141,7 +152,13 @@ fn same_proof<S: Stock, C: ProverCurve>(k: u32, polynomials: usize, budgets: &[u
         twice.queries.push(twice.queries[0]);
         let mut talk = Talk::<S>::new(seed);
         let mut draws = Drawn::<S>(&mut talk.draws, std::marker::PhantomData);
-        let refused = C::open_ipa(&params, &twice, &mut Written(&mut talk.transcript), &mut draws);
+        let refused = C::open_ipa(
+            &params,
+            BOOK,
+            &twice,
+            &mut Written(&mut talk.transcript),
+            &mut draws,
+        );
         assert!(refused.unwrap_err().to_string().contains("mismatching"));
     }
 }

@@ -22,7 +22,7 @@ use crate::spillproof::convert::Foreign;
 use crate::spillproof::engine::prover_session;
 use crate::spillproof::error_of;
 use crate::spillproof::plan::Work;
-use crate::spillproof::protocol::{Generator, Outside};
+use crate::spillproof::protocol::{protocol_of, Callers, Generator};
 use crate::spillproof::values::column;
 use crate::spillproof::verify::{processor_only, Watch};
 
@@ -52,8 +52,8 @@ where
     let begun = Begun::new(session, pk, circuits.len(), instances, &mut recording)?;
     let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
     let rng = Generator::of(&mut rng, checkpoint.as_ref());
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
-    let mut rounds = Rounds::new(&mut outside, checkpoint);
+    let mut callers = Callers::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
+    let mut rounds = Rounds::new(protocol_of::<Scheme, P>(), &mut callers, checkpoint);
     let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut rounds)?;
     prove(begun, pk, advice, challenges, &mut rounds)?;
     let checkpoint = rounds.into_checkpoint();
@@ -189,8 +189,8 @@ where
     let begun = Begun::new(session, pk, 1, &[instances], &mut recording)?;
     let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
     let rng = Generator::of(&mut rng, checkpoint.as_ref());
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
-    let mut rounds = Rounds::new(&mut outside, checkpoint);
+    let mut callers = Callers::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
+    let mut rounds = Rounds::new(protocol_of::<Scheme, P>(), &mut callers, checkpoint);
     let mut challenges = vec![None; pk.vk.cs.num_challenges];
     let mut witness = begun.witness(0);
     Config::absorb_instances(&witness, &mut rounds)?;

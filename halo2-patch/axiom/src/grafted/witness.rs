@@ -18,7 +18,7 @@ use crate::spillproof::or_panic;
 use crate::spillproof::cells::AdviceCells;
 use crate::spillproof::circuit;
 use crate::spillproof::convert::{foreign, scalar, Foreign};
-use crate::spillproof::protocol::{Generator, Outside};
+use crate::spillproof::protocol::{protocol_of, Callers, Generator};
 use crate::spillproof::reproducible;
 use crate::spillproof::values::from_column;
 
@@ -231,8 +231,8 @@ where
     let _pinned = session.pin();
     let begun = Begun::new(session, pk, circuits.len(), instances, transcript)?;
     let rng = Generator::of(&mut rng, None);
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, transcript);
-    let mut rounds = Rounds::new(&mut outside, None);
+    let mut callers = Callers::<Scheme, P, E, _, _>::new(params, rng, transcript);
+    let mut rounds = Rounds::new(protocol_of::<Scheme, P>(), &mut callers, None);
     let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut rounds)?;
     let instance = begun.instance.into_iter().map(|InstanceColumns { values, polynomials }| InstanceSingle {
         instance_values: values.into_iter().map(from_column).collect(),

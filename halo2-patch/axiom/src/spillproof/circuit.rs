@@ -21,6 +21,7 @@ pub(crate) fn constraint_system<F: Field>(
         fixed_columns: cs.num_fixed_columns,
         instance_columns: cs.num_instance_columns,
         advice_phases: phases(cs.advice_column_phase()),
+        unblinded_advice: Vec::new(),
         challenge_phases: phases(cs.challenge_phase()),
         gates: cs
             .gates
@@ -35,6 +36,7 @@ pub(crate) fn constraint_system<F: Field>(
                 table: expressions(&argument.table_expressions),
             })
             .collect(),
+        trash: Vec::new(),
         permuted: permuted(cs),
         fixed_queries: queries(&cs.fixed_queries),
         advice_queries: queries(&cs.advice_queries),

@@ -116,8 +116,12 @@ where
         false => column(poly).map(Some),
     });
     let columns: Vec<Option<Column<Scalar>>> = columns.collect::<io::Result<_>>()?;
+    let one = Scalar::from(1u64);
     let opening = Opening {
-        polynomials: columns.iter().map(Option::as_ref).collect(),
+        polynomials: columns
+            .iter()
+            .map(|column| column.iter().map(|column| (one, column)).collect())
+            .collect(),
         queries,
     };
     open(

@@ -9,12 +9,14 @@ use spillproof_engine::session::Task;
 use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_plonk::curve::Config;
+pub use spillproof_plonk::plan::Numerator;
 use spillproof_plonk::plan::{self, Inputs};
-pub use spillproof_plonk::plan::{Numerator, OpeningScheme};
+pub use spillproof_plonk::OpeningScheme;
 
 use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
 use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
+use super::protocol::protocol;
 use crate::plonk::ConstraintSystem;
 
 /// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its
@@ -137,7 +139,7 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
         selectors,
         domain: domain_of::<Fr>(k, degree),
         circuits,
-        scheme,
+        protocol: protocol(scheme, false),
         keeps_rounds: false,
         inputs: Inputs::Made,
     })

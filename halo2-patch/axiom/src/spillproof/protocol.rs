@@ -9,7 +9,11 @@ use halo2curves::CurveAffine;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use spillproof_engine::checkpoint::Checkpoint;
-use spillproof_plonk::{Blinded, Opening, Point, Protocol, Randomness, Result, Scalar, Transcript};
+use spillproof_plonk::stages::lookup::LeftOvers;
+use spillproof_plonk::{
+    Basis, Blinded, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Pieces, Point, Protocol,
+    RandomPolynomial, Randomness, Result, Scalar, Sum, Transcript,
+};
 
 use super::convert::{foreign, foreign_point, point, scalar};
 use super::reproducible;
@@ -18,6 +22,27 @@ use crate::plonk;
 use crate::poly::commitment::{Blind, CommitmentScheme, Params, ParamsProver, Prover};
 use crate::poly::{Coeff, LagrangeCoeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
+
+/// Upstream's protocol, with this multi-opening. An opening of the caller's is planned as if it was SHPLONK.
+pub(crate) const fn protocol(opening: OpeningScheme, opens_instances: bool) -> Protocol {
+    Protocol {
+        blinds: true,
+        instances: match opens_instances {
+            true => Instances::Commitments,
+            false => Instances::Values,
+        },
+        lookups: Lookups::Permuted(LeftOvers::Ascending),
+        trash: false,
+        pieces: Pieces::OfRows,
+        queries: &Part::INSTANCES_FIRST,
+        opening,
+    }
+}
+
+/// The protocol of proofs that `P` opens.
+pub(crate) fn protocol_of<'params, Scheme: CommitmentScheme, P: Prover<'params, Scheme>>() -> Protocol {
+    protocol(OpeningScheme::Shplonk, P::QUERY_INSTANCE)
+}
 
 /// A transcript.
 pub(crate) struct Written<'t, C, E, T> {
@@ -102,15 +127,16 @@ impl<R: RngCore> RngCore for Generator<'_, R> {
     }
 }
 
-/// All that a proof talks to: `P` opens, over the scheme's parameters.
-pub(crate) struct Outside<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> {
+/// All that a proof talks to: the caller's generator and transcript, and `P`, which opens over the scheme's
+/// parameters.
+pub(crate) struct Callers<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> {
     params: &'params Scheme::ParamsProver,
     rng: Generator<'o, R>,
     transcript: Written<'o, Scheme::Curve, E, T>,
     _marker: PhantomData<P>,
 }
 
-impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Outside<'o, 'params, Scheme, P, E, R, T> {
+impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Callers<'o, 'params, Scheme, P, E, R, T> {
     pub(crate) fn new(
         params: &'params Scheme::ParamsProver,
         rng: Generator<'o, R>,
@@ -125,33 +151,29 @@ impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Outside<'o, 'params, Sch
     }
 }
 
-impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Outside<'_, '_, Scheme, P, E, R, T> {
+impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Callers<'_, '_, Scheme, P, E, R, T> {
     fn scalar(&mut self) -> Scalar {
         scalar(&Scheme::Scalar::random(&mut self.rng))
     }
 
     /// From the caller's generator if the reproducible switch is on, else from a checkpoint's, else from the
     /// thread's.
-    fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
-        match self.draw_on_any_thread() {
-            Some(draw) => draw(coefficients),
-            None => draw::<Scheme::Scalar>(coefficients, &mut self.rng),
+    fn random_polynomial(&mut self, _: u64) -> RandomPolynomial {
+        match reproducible() || matches!(self.rng, Generator::Seeded(_)) {
+            true => RandomPolynomial::Scalars,
+            false => RandomPolynomial::OnAnyThread(draw::<Scheme::Scalar>),
         }
-    }
-
-    fn draw_on_any_thread(&self) -> Option<fn(&mut [Scalar])> {
-        let in_order = reproducible() || matches!(self.rng, Generator::Seeded(_));
-        (!in_order).then_some(|coefficients| draw::<Scheme::Scalar>(coefficients, rand::thread_rng()))
     }
 }
 
-fn draw<F: Field>(coefficients: &mut [Scalar], mut rng: impl RngCore) {
+fn draw<F: Field>(coefficients: &mut [Scalar]) {
+    let mut rng = rand::thread_rng();
     for coefficient in coefficients {
         *coefficient = scalar(&F::random(&mut rng));
     }
 }
 
-impl<'params, Scheme, P, E, R, T> Protocol for Outside<'_, 'params, Scheme, P, E, R, T>
+impl<'params, Scheme, P, E, R, T> Outside for Callers<'_, 'params, Scheme, P, E, R, T>
 where
     Scheme: CommitmentScheme,
     P: Prover<'params, Scheme>,
@@ -163,20 +185,19 @@ where
         &mut self.transcript
     }
 
-    fn opens_instances(&self) -> bool {
-        P::QUERY_INSTANCE
-    }
-
-    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>> {
-        let polys: Vec<_> = columns.iter().map(blinded::<_, LagrangeCoeff>).collect();
-        let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
-        Ok(affine(&self.params.commit_lagrange_many(&polys)))
-    }
-
-    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>> {
-        let polys: Vec<_> = polynomials.iter().map(blinded::<_, Coeff>).collect();
-        let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
-        Ok(affine(&self.params.commit_many(&polys)))
+    fn commit(&mut self, basis: Basis, columns: &[Blinded]) -> Result<Vec<Point>> {
+        Ok(match basis {
+            Basis::Lagrange => {
+                let polys: Vec<_> = columns.iter().map(blinded::<_, LagrangeCoeff>).collect();
+                let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
+                affine(&self.params.commit_lagrange_many(&polys))
+            }
+            Basis::Monomial => {
+                let polys: Vec<_> = columns.iter().map(blinded::<_, Coeff>).collect();
+                let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
+                affine(&self.params.commit_many(&polys))
+            }
+        })
     }
 
     fn open(&mut self, opening: &Opening<'_>) -> io::Result<()> {
@@ -186,12 +207,29 @@ where
                 return open(self.params, opening, &mut self.transcript);
             }
         }
-        let polynomial = |(place, column): (usize, &Option<_>)| {
+        let polynomial = |(place, sum): (usize, &Sum<'_>)| {
+            // The rounds above open no sums of columns by this protocol.
+            let column = match sum[..] {
+                [] => None,
+                [(factor, column)] if factor == Scalar::from(1u64) => Some(column),
+                _ => {
+                    return Err(io::Error::other(
+                        "a sum of columns is opened by SHPLONK or GWC only",
+                    ))
+                }
+            };
             let here = opening.queries.iter().filter(|query| query.polynomial == place);
-            evaluated(*column, here.map(|query| (query.point, query.evaluation)))
+            Ok(evaluated(
+                column,
+                here.map(|query| (query.point, query.evaluation)),
+            ))
         };
-        let polys: Vec<Polynomial<_, Coeff>> =
-            opening.polynomials.iter().enumerate().map(polynomial).collect();
+        let polys: Vec<Polynomial<_, Coeff>> = opening
+            .polynomials
+            .iter()
+            .enumerate()
+            .map(polynomial)
+            .collect::<io::Result<_>>()?;
         let queries = opening.queries.iter().map(|query| ProverQuery {
             point: foreign(query.point),
             poly: &polys[query.polynomial],

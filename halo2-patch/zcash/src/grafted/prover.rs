@@ -21,7 +21,7 @@ use crate::spillproof::circuit;
 use crate::spillproof::convert::{scalar, with_engine, Engine, Foreign, Task};
 use crate::spillproof::key::KeyInMemory;
 use crate::spillproof::plan::{admit, Shape};
-use crate::spillproof::protocol::Outside;
+use crate::spillproof::protocol::{Callers, PROTOCOL};
 
 /// [`super::create_proof`], in a session.
 pub(super) fn create<C, E, R, T, ConcreteCircuit>(
@@ -113,8 +113,8 @@ where
         let workspace = session.workspace();
         let Params { g, g_lagrange, w, u, .. } = params;
         let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
-        let mut outside = Outside::<P, C, E, _, _>::new(params, rng, transcript);
-        let mut rounds = Rounds::new(&mut outside, None);
+        let mut callers = Callers::<P, C, E, _, _>::new(params, rng, transcript);
+        let mut rounds = Rounds::new(PROTOCOL, &mut callers, None);
         let public: Vec<Vec<_>> = instances.iter().map(|columns| values(columns)).collect();
         let instance = P::ScalarField::instance_columns(workspace, &domain, &public)?;
         let mut witnesses: Vec<_> = public
@@ -135,7 +135,7 @@ where
                 let (config, constants) = (config.clone(), meta.constants.clone());
                 ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config, constants)?;
             }
-            P::commit_limbs(witness, &mut synthesis.cells, &mut [], &mut rounds)?;
+            P::commit_limbs(witness, &mut synthesis.cells, &mut rounds)?;
         }
         let advice: Vec<_> = witnesses.into_iter().map(Witness::into_columns).collect();
         let circuits = instance.into_iter().zip(advice);

@@ -19,6 +19,7 @@ pub(crate) fn constraint_system<F: Field, G: KernelField>(
         fixed_columns: cs.num_fixed_columns,
         instance_columns: cs.num_instance_columns,
         advice_phases: vec![0; cs.num_advice_columns],
+        unblinded_advice: Vec::new(),
         challenge_phases: Vec::new(),
         gates: cs
             .gates
@@ -33,6 +34,7 @@ pub(crate) fn constraint_system<F: Field, G: KernelField>(
                 table: expressions(&argument.table_expressions),
             })
             .collect(),
+        trash: Vec::new(),
         permuted: permuted(cs),
         fixed_queries: queries(&cs.fixed_queries),
         advice_queries: queries(&cs.advice_queries),

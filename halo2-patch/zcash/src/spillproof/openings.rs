@@ -12,7 +12,7 @@ use spillproof_plonk::{Opening, ProverField, Query};
 use super::bases::of_engine;
 use super::convert::{scalar, with_engine, Engine, Foreign, Task};
 use super::engine::session_over;
-use super::protocol::{Draws, Written};
+use super::protocol::{Draws, Written, BOOK};
 use crate::poly::commitment::{Blind, Params};
 use crate::poly::multiopen::ProverQuery;
 use crate::poly::{Coeff, Polynomial};
@@ -146,7 +146,10 @@ where
             .map(|query| spilled(query))
             .collect::<io::Result<Vec<_>>>()?;
         let opening = Opening {
-            polynomials: columns.iter().map(Some).collect(),
+            polynomials: columns
+                .iter()
+                .map(|column| vec![(P::ScalarField::from(1u64), column)])
+                .collect(),
             queries: queries
                 .iter()
                 .zip(places)
@@ -159,7 +162,7 @@ where
                 })
                 .collect(),
         };
-        P::open_ipa(&params, &opening, &mut self.transcript, &mut draws)?;
+        P::open_ipa(&params, BOOK, &opening, &mut self.transcript, &mut draws)?;
         Ok(())
     }
 }

@@ -11,11 +11,12 @@ pub use spillproof_engine::plan::{Plan, Rates};
 use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Result;
 use spillproof_engine::Session;
-use spillproof_plonk::plan::{self, Inputs, OpeningScheme};
+use spillproof_plonk::plan::{self, Inputs};
 use spillproof_report::environment;
 
 use super::circuit::{constraint_system, domain};
 use super::convert::{self, with_engine, Engine};
+use super::protocol::PROTOCOL;
 use crate::plonk::ConstraintSystem;
 
 /// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its
@@ -95,7 +96,7 @@ impl<C: CurveAffine> Shape<C> {
             selectors,
             domain: domain::<C::Scalar, _>(self.k, degree),
             circuits: self.circuits,
-            scheme: OpeningScheme::Ipa,
+            protocol: PROTOCOL,
             keeps_rounds: false,
             inputs: Inputs::Made,
         }

@@ -11,11 +11,35 @@ use spillproof_engine::error::Invalid;
 use spillproof_engine::stream::Scalars;
 use spillproof_kernels::curve::Point;
 use spillproof_plonk::stages::lookup::LeftOvers;
-use spillproof_plonk::{Basis, Blinded, Opening, Protocol, Randomness, Result, Transcript};
+use spillproof_plonk::{
+    Basis, Blinded, Book, Ending, Instances, Lookups, Opening, OpeningScheme, Outside, Part, Pieces, Powers,
+    Protocol, Randomness, Result, Sets, Transcript, Width,
+};
 
 use super::convert::{foreign, foreign_point, scalar, Engine};
 use crate::plonk;
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
+
+/// Upstream's opening, before its end.
+pub(crate) const BOOK: Book = Book {
+    powers: Powers::Descending,
+    sets: Sets::AsNamed,
+    width: Width::Whole,
+};
+
+/// Upstream's protocol.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    blinds: true,
+    instances: Instances::Commitments,
+    lookups: Lookups::Permuted(LeftOvers::Descending),
+    trash: false,
+    pieces: Pieces::OfRows,
+    queries: &Part::INSTANCES_FIRST,
+    opening: OpeningScheme::Book {
+        book: BOOK,
+        ending: Ending::InnerProduct,
+    },
+};
 
 /// A transcript.
 pub(crate) struct Written<'t, C, E, T> {
@@ -71,22 +95,16 @@ impl<F: Field, G: spillproof_kernels::field::KernelField, R: Rng> Randomness<G> 
     fn scalar(&mut self) -> G {
         scalar(&F::random(self.rng))
     }
-
-    fn random_polynomial(&mut self, coefficients: &mut [G]) {
-        coefficients
-            .iter_mut()
-            .for_each(|coefficient| *coefficient = self.scalar());
-    }
 }
 
-/// All that a proof talks to.
-pub(crate) struct Outside<'o, P: Engine, C: CurveAffine, E, R, T> {
+/// The caller's parameters, generator and transcript: all that a proof talks to.
+pub(crate) struct Callers<'o, P: Engine, C: CurveAffine, E, R, T> {
     params: Params<P>,
     draws: Draws<'o, C::Scalar, R>,
     transcript: Written<'o, C, E, T>,
 }
 
-impl<'o, P: Engine, C: CurveAffine, E, R, T> Outside<'o, P, C, E, R, T> {
+impl<'o, P: Engine, C: CurveAffine, E, R, T> Callers<'o, P, C, E, R, T> {
     pub(crate) fn new(params: Params<P>, rng: &'o mut R, transcript: &'o mut T) -> Self {
         Self {
             params,
@@ -96,17 +114,13 @@ impl<'o, P: Engine, C: CurveAffine, E, R, T> Outside<'o, P, C, E, R, T> {
     }
 }
 
-impl<P: Engine, C: CurveAffine, E, R: Rng, T> Randomness<P::ScalarField> for Outside<'_, P, C, E, R, T> {
+impl<P: Engine, C: CurveAffine, E, R: Rng, T> Randomness<P::ScalarField> for Callers<'_, P, C, E, R, T> {
     fn scalar(&mut self) -> P::ScalarField {
         self.draws.scalar()
     }
-
-    fn random_polynomial(&mut self, coefficients: &mut [P::ScalarField]) {
-        self.draws.random_polynomial(coefficients);
-    }
 }
 
-impl<P, C, E, R, T> Protocol<P> for Outside<'_, P, C, E, R, T>
+impl<P, C, E, R, T> Outside<P> for Callers<'_, P, C, E, R, T>
 where
     P: Engine,
     C: CurveAffine,
@@ -118,24 +132,12 @@ where
         &mut self.transcript
     }
 
-    fn opens_instances(&self) -> bool {
-        true
-    }
-
-    fn left_overs(&self) -> LeftOvers {
-        LeftOvers::Descending
-    }
-
-    fn commit_lagrange(&mut self, columns: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit(&self.params, Basis::Lagrange, columns)
-    }
-
-    fn commit(&mut self, polynomials: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit(&self.params, Basis::Monomial, polynomials)
+    fn commit(&mut self, basis: Basis, columns: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
+        commit(&self.params, basis, columns)
     }
 
     fn open(&mut self, opening: &Opening<'_, P::ScalarField>) -> io::Result<()> {
-        P::open_ipa(&self.params, opening, &mut self.transcript, &mut self.draws)?;
+        P::open_ipa(&self.params, BOOK, opening, &mut self.transcript, &mut self.draws)?;
         Ok(())
     }
 }

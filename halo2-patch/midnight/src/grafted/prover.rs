@@ -1,0 +1,289 @@
+//! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's
+//! `plonk::prover`.
+
+use std::sync::Arc;
+
+use spillproof_engine::plan::Phase;
+use spillproof_engine::Session;
+use spillproof_kernels::field::KernelField as _;
+use spillproof_plonk::{
+    AdviceCells, Committed, KeyColumns, LimbCell, ProverCurve as _, ProverField as _, Rounds, Values, Witness,
+};
+use spillproof_report::environment::{self, CircuitInWords, VERDICT};
+
+use super::*;
+use crate::spillproof::bridge::Bridge;
+use crate::spillproof::circuit;
+use crate::spillproof::convert::{foreign, scalar, Foreign, Scalar, P};
+use crate::spillproof::key::KeyInMemory;
+use crate::spillproof::plan::{admit, known, Shape};
+use crate::spillproof::protocol::{protocol, Caller};
+
+/// What is proved: circuits, and the values of their instance columns. With the feature, the verifier has the
+/// first `committed` as commitments.
+pub(super) struct Statement<'p, F, ConcreteCircuit> {
+    pub(super) circuits: &'p [ConcreteCircuit],
+    #[cfg(feature = "committed-instances")]
+    pub(super) committed: usize,
+    pub(super) instances: &'p [&'p [&'p [F]]],
+}
+
+/// [`super::create_proof`], in a session.
+pub(super) fn create<F, CS, T, R, ConcreteCircuit>(
+    (session, bridge): &(Arc<Session>, Bridge<F, CS>),
+    params: &CS::Parameters,
+    pk: &ProvingKey<F, CS>,
+    statement: &Statement<'_, F, ConcreteCircuit>,
+    mut rng: R,
+    transcript: &mut T,
+) -> Result<(), Error>
+where
+    F: WithSmallOrderMulGroup<3>
+        + Sampleable<T::Hash>
+        + Hashable<T::Hash>
+        + Hash
+        + Ord
+        + FromUniformBytes<64>,
+    CS: PolynomialCommitmentScheme<F, Commitment: Hashable<T::Hash>>,
+    T: Transcript,
+    R: RngCore + CryptoRng,
+    ConcreteCircuit: Circuit<F>,
+{
+    // Of the caller's pool: the random polynomial depends on them.
+    let threads = rayon::current_num_threads();
+    let meta = &pk.vk.cs;
+    let Statement { circuits, instances, .. } = statement;
+    #[cfg(feature = "committed-instances")]
+    let committed = statement.committed;
+    #[cfg(not(feature = "committed-instances"))]
+    let committed = 0;
+    let shape_fits = |instance: &&[&[F]]| {
+        instance.len() == meta.num_instance_columns && instance.len() >= committed
+    };
+    if circuits.len() != instances.len() || !instances.iter().all(shape_fits) {
+        return Err(Error::InvalidInstances);
+    }
+    let k = pk.vk.domain.k();
+    let shape = Shape::new(known(meta), k).with_circuits(circuits.len()).with_committed_instances(committed);
+    let _task = admit(session, Phase::Proof, &shape)?;
+    pk.vk.hash_into(transcript)?;
+    let cs = circuit::constraint_system(meta, pk.vk.cs_degree);
+    let repr = pk.vk.transcript_repr.to_repr();
+    environment::fact("rows", || format!("2^{k}"));
+    let in_words = CircuitInWords {
+        advice: cs.advice_columns(),
+        fixed: cs.fixed_columns,
+        instance: cs.instance_columns,
+        constraints: cs.gates.len(),
+        lookups: cs.lookups.len(),
+        permuted: cs.permuted.len(),
+        degree: cs.degree,
+        circuits: circuits.len(),
+    };
+    environment::fact("circuit", || in_words.to_string());
+    environment::fact("verifying key", || {
+        repr.as_ref().iter().rev().map(|byte| format!("{byte:02x}")).collect()
+    });
+    environment::fact(VERDICT, || {
+        "not verified: midnight_proofs in a session leaves that to the caller".to_owned()
+    });
+    let domain = circuit::domain::<F>(k, pk.vk.cs_degree);
+    let usable_rows = domain.rows() as usize - cs.unusable_rows();
+    if instances.iter().copied().flatten().any(|values| values.len() > usable_rows) {
+        return Err(Error::InstanceTooLarge);
+    }
+    if session.checkpoints().is_some() {
+        tracing::warn!("spillproof: no checkpoint is kept of this proof: midnight_proofs has none");
+    }
+    let workspace = session.workspace();
+    let mut outside =
+        Caller::new(session, *bridge, (bridge.params)(params), &mut rng, threads, transcript)?;
+    let mut rounds = Rounds::new(protocol(committed), &mut outside, None);
+    let public: Vec<Vec<_>> = instances.iter().map(|columns| values(columns)).collect();
+    let instance = Scalar::instance_columns(workspace, &domain, &public)?;
+    let mut witnesses: Vec<_> = public
+        .iter()
+        .zip(&instance)
+        .map(|(public, instance)| Witness::new(workspace, &cs, &domain, public, instance))
+        .collect();
+    // Those of all circuits come before any advice.
+    witnesses.iter().try_for_each(|witness| P::absorb_instances(witness, &mut rounds))?;
+    let mut unused = ConstraintSystem::default();
+    #[cfg(feature = "circuit-params")]
+    let config = ConcreteCircuit::configure_with_params(&mut unused, circuits[0].params());
+    #[cfg(not(feature = "circuit-params"))]
+    let config = ConcreteCircuit::configure(&mut unused);
+    let mut challenges = vec![None; cs.challenge_phases.len()];
+    for phase in 0..cs.phases() {
+        for ((witness, circuit), instances) in witnesses.iter_mut().zip(*circuits).zip(*instances) {
+            let mut synthesis = Synthesis {
+                k,
+                phase,
+                usable_rows,
+                columns: cs.advice_columns(),
+                cells: Scalar::limb_cells(workspace, &cs, &domain)?,
+                instances,
+                challenges: &challenges,
+            };
+            {
+                let _step = spillproof_engine::step!(workspace, "synthesize");
+                let (config, constants) = (config.clone(), meta.constants.clone());
+                ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config, constants)?;
+            }
+            P::commit_limbs(witness, &mut synthesis.cells, &mut rounds)?;
+        }
+        P::draw_challenges(&cs, phase, &mut challenges, &mut rounds)?;
+    }
+    let advice: Vec<_> = witnesses.into_iter().map(Witness::into_columns).collect();
+    let circuits = instance.into_iter().zip(advice);
+    let circuits = circuits.map(|(instance, advice)| Committed { instance, advice }).collect();
+    let in_memory;
+    let key: &dyn KeyColumns<Scalar> = match pk.spillproof.on_disk() {
+        Some(columns) => columns,
+        None => {
+            in_memory = KeyInMemory {
+                workspace,
+                polynomials: [
+                    KeyInMemory::slices(&pk.fixed_values),
+                    KeyInMemory::slices(&pk.fixed_polys),
+                    KeyInMemory::slices(&pk.permutation.permutations),
+                    KeyInMemory::slices(&pk.permutation.polys),
+                ],
+            };
+            &in_memory
+        }
+    };
+    let prover = spillproof_plonk::Prover {
+        workspace,
+        quotient_tile_rows: session.quotient_tile_rows(),
+        cs: &cs,
+        domain: &domain,
+        key,
+        rounds: &mut rounds,
+    };
+    // Every challenge has a phase, and all phases have ended.
+    let challenges = challenges.into_iter().flatten().collect();
+    Ok(P::prove(prover, circuits, challenges)?)
+}
+
+/// The values of a circuit's instance columns.
+fn values<'v, F: PrimeField>(columns: &[&'v [F]]) -> Vec<Box<dyn Values<Scalar> + 'v>> {
+    columns.iter().map(|values| Box::new(Foreign(values)) as Box<dyn Values<Scalar> + 'v>).collect()
+}
+
+/// The cell of an assigned value.
+fn cell<F: PrimeField>(value: Rational<F>) -> LimbCell {
+    let limbs = |value: &F| *scalar(value).montgomery_limbs();
+    match value.denominator() {
+        None => [limbs(&value.numerator()), [0; 4]],
+        // As in stock, a fraction whose denominator is zero is zero.
+        Some(denominator) if bool::from(denominator.is_zero()) => LimbCell::default(),
+        Some(denominator) => [limbs(&value.numerator()), limbs(&denominator)],
+    }
+}
+
+/// Takes the circuit's assignments of one phase.
+struct Synthesis<'b, F> {
+    k: u32,
+    phase: usize,
+    usable_rows: usize,
+    columns: usize,
+    cells: AdviceCells<LimbCell, Scalar>,
+    instances: &'b [&'b [F]],
+    challenges: &'b [Option<Scalar>],
+}
+
+impl<F: PrimeField> Assignment<F> for Synthesis<'_, F> {
+    fn enter_region<NR, N>(&mut self, _: N)
+    where
+        NR: Into<String>,
+        N: FnOnce() -> NR,
+    {
+    }
+
+    fn exit_region(&mut self) {}
+
+    fn annotate_column<A, AR>(&mut self, _: A, _: Column<Any>)
+    where
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+    }
+
+    fn push_namespace<NR, N>(&mut self, _: N)
+    where
+        NR: Into<String>,
+        N: FnOnce() -> NR,
+    {
+    }
+
+    fn pop_namespace(&mut self, _: Option<String>) {}
+
+    fn enable_selector<A, AR>(&mut self, _: A, _: &Selector, _: usize) -> Result<(), Error>
+    where
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        Ok(())
+    }
+
+    fn assign_fixed<V, VR, A, AR>(&mut self, _: A, _: Column<Fixed>, _: usize, _: V) -> Result<(), Error>
+    where
+        V: FnOnce() -> Value<VR>,
+        VR: Into<Rational<F>>,
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        Ok(())
+    }
+
+    fn copy(&mut self, _: Column<Any>, _: usize, _: Column<Any>, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn fill_from_row(&mut self, _: Column<Fixed>, _: usize, _: Value<Rational<F>>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn query_instance(&self, column: Column<Instance>, row: usize) -> Result<Value<F>, Error> {
+        if row >= self.usable_rows {
+            return Err(Error::not_enough_rows_available(self.k));
+        }
+        let value = self.instances.get(column.index()).and_then(|values| values.get(row));
+        value.map(|value| Value::known(*value)).ok_or(Error::BoundsFailure)
+    }
+
+    fn get_challenge(&self, challenge: Challenge) -> Value<F> {
+        match self.challenges.get(challenge.index()) {
+            Some(Some(challenge)) => Value::known(foreign(*challenge)),
+            _ => Value::unknown(),
+        }
+    }
+
+    fn assign_advice<V, VR, A, AR>(
+        &mut self,
+        _: A,
+        column: Column<Advice>,
+        row: usize,
+        to: V,
+    ) -> Result<(), Error>
+    where
+        V: FnOnce() -> Value<VR>,
+        VR: Into<Rational<F>>,
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        if usize::from(column.column_type().phase()) != self.phase {
+            return Ok(());
+        }
+        if row >= self.usable_rows {
+            return Err(Error::not_enough_rows_available(self.k));
+        }
+        let to = to().into_field().assign()?;
+        if column.index() >= self.columns {
+            return Err(Error::BoundsFailure);
+        }
+        Scalar::assign_limbs(&mut self.cells, column.index(), row, cell(to))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! `g` and `g_lagrange` of `ParamsKZG`: points in memory, as stock, or a column on disk that commitments
+//! stream through.
+//!
+//! Stock has projective points, 144 bytes each; a column has affine ones, 96 bytes. A caller that takes a
+//! slice (`g_lagrange()`) gets a map of a plain file of projective points, which takes page cache that the
+//! kernel may have back.
+
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use group::Group;
+use midnight_curves::{G1Affine, G1Projective};
+use spillproof_commit::SRS_FRAME_BYTES;
+use spillproof_engine::column::{Column, Draft, Element as _, Placement, Workspace, Writer};
+use spillproof_engine::stream::{Scalars, Transform};
+use spillproof_engine::Session;
+use spillproof_format::frame_bytes_for;
+use spillproof_plonk::{once, ProverCurve as _};
+
+use super::convert::{foreign_point, points, same, same_owned, Foreign, Point, P};
+use super::or_panic;
+use super::projective::Projective;
+
+/// Points of one basis. Cloning shares them.
+pub(crate) enum Bases<G: Group> {
+    /// In memory.
+    Memory(Arc<Vec<G>>),
+    /// On disk.
+    Disk(Arc<dyn Stored<G>>),
+}
+
+/// Points on disk.
+pub(crate) trait Stored<G: Group>: fmt::Debug + Send + Sync {
+    /// How many points there are.
+    fn len(&self) -> usize;
+    /// All of them, mapped; the first call writes them to a plain file.
+    fn as_slice(&self) -> io::Result<&[G]>;
+    /// All points in order, in chunks.
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[G]) -> io::Result<()>) -> io::Result<()>;
+    /// The sum of `scalars[i] * self[i]`, where there may be fewer scalars than points.
+    fn sum(&self, scalars: &[G::Scalar]) -> io::Result<G>;
+    /// As the engine's own points, for the task that this thread is inside of.
+    fn column(&self) -> Column<Point>;
+    /// The first `len`, sharing the file.
+    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<G>>>;
+    /// Monomial to Lagrange basis, by the inverse transform.
+    fn transformed(&self, transform: &Transform<super::convert::Scalar>) -> io::Result<Arc<dyn Stored<G>>>;
+}
+
+impl<G: Group> Bases<G> {
+    /// How many points there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(points) => points.len(),
+            Self::Disk(points) => points.len(),
+        }
+    }
+
+    /// The sum of `scalars[i] * self[i]`, if the points are on disk.
+    ///
+    /// Panics if there are fewer points than scalars, as stock does; if points can't be read, or the budget
+    /// has no room: stock's signature has no error.
+    pub(crate) fn sum_on_disk(&self, scalars: &[G::Scalar]) -> Option<G> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Disk(points) => {
+                assert!(points.len() >= scalars.len());
+                Some(or_panic(points.sum(scalars)))
+            }
+        }
+    }
+
+    /// Hands all points to `take`, in order and in chunks.
+    ///
+    /// # Errors
+    /// Those of `take`, and of reading a column.
+    pub(crate) fn for_each_chunk(&self, take: &mut dyn FnMut(&[G]) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::Memory(points) => take(points),
+            Self::Disk(points) => points.for_each_chunk(take),
+        }
+    }
+}
+
+impl Bases<G1Projective> {
+    /// A column of these points; those in memory are written to one.
+    ///
+    /// # Errors
+    /// Where the disk or the budget has no room.
+    pub(crate) fn column(&self, session: &Session) -> io::Result<Column<Point>> {
+        let in_memory = match self {
+            Self::Disk(stored) => return Ok(stored.column()),
+            Self::Memory(points) => points,
+        };
+        let workspace = session.workspace();
+        let write = || {
+            let mut writer = writer(workspace, "bases", in_memory.len() as u64)?;
+            let mut affine = vec![G1Affine::default(); CHUNK_POINTS];
+            let mut converted = vec![Point::INFINITY; CHUNK_POINTS];
+            for chunk in in_memory.chunks(CHUNK_POINTS) {
+                points(chunk, &mut affine[..chunk.len()], &mut converted[..chunk.len()]);
+                writer.push(&converted[..chunk.len()])?;
+            }
+            writer.finish()
+        };
+        workspace.run(write).map_err(io::Error::other)
+    }
+
+    /// The points of a column.
+    pub(crate) fn on_disk(column: Column<Point>) -> Self {
+        Self::Disk(Basis::shared(column))
+    }
+}
+
+/// Bases by another name of their type: `G` is BLS12-381's G1.
+pub(crate) fn known<G: Group>(bases: &Bases<G>) -> &Bases<G1Projective> {
+    same(bases)
+}
+
+/// [`known`] the other way round.
+pub(crate) fn foreign<G: Group>(bases: Bases<G1Projective>) -> Bases<G> {
+    same_owned(bases)
+}
+
+/// A new column of `len` points.
+///
+/// # Errors
+/// Where the disk or the budget has no room.
+pub(crate) fn writer(
+    workspace: &Workspace,
+    what: &'static str,
+    len: u64,
+) -> spillproof_engine::Result<Writer<Point>> {
+    const FRAME_BYTES: usize = frame_bytes_for(Point::BYTES, SRS_FRAME_BYTES);
+    let draft = Draft::scratch_with_frames(workspace, what, len, Placement::Disk, FRAME_BYTES);
+    Ok(Writer::new(draft?))
+}
+
+/// Points that are converted at a time.
+const CHUNK_POINTS: usize = 1 << 10;
+
+/// A column of points.
+struct Basis {
+    column: Column<Point>,
+    all: OnceLock<Projective>,
+}
+
+impl Basis {
+    fn shared(column: Column<Point>) -> Arc<dyn Stored<G1Projective>> {
+        let all = OnceLock::new();
+        Arc::new(Self { column, all })
+    }
+
+    fn read(
+        &self,
+        take: &mut dyn FnMut(&[G1Projective]) -> spillproof_engine::Result<()>,
+    ) -> spillproof_engine::Result<()> {
+        let chunk = self.column.sequential_chunk().min(CHUNK_POINTS as u64);
+        let mut stored = vec![Point::INFINITY; chunk as usize];
+        let mut points = vec![G1Projective::identity(); chunk as usize];
+        let mut reader = self.column.read_ascending(chunk)?;
+        while let Some(region) = reader.next_into(&mut stored)? {
+            let len = region.len() as usize;
+            for (point, stored) in points.iter_mut().zip(&stored[..len]) {
+                *point = foreign_point(stored);
+            }
+            take(&points[..len])?;
+        }
+        Ok(())
+    }
+}
+
+impl Stored<G1Projective> for Basis {
+    fn len(&self) -> usize {
+        self.column.len() as usize
+    }
+
+    fn as_slice(&self) -> io::Result<&[G1Projective]> {
+        let all = once(&self.all, || {
+            Projective::write(self.column.workspace(), self.column.len(), &mut |push| {
+                self.read(push)
+            })
+        });
+        all.map(Projective::as_slice)
+            .map_err(|error: spillproof_engine::Error| io::Error::other(error))
+    }
+
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[G1Projective]) -> io::Result<()>) -> io::Result<()> {
+        let mut taken = Ok(());
+        let read = self.read(&mut |points| {
+            if taken.is_ok() {
+                taken = take(points);
+            }
+            Ok(())
+        });
+        read.map_err(io::Error::other)?;
+        taken
+    }
+
+    fn sum(&self, scalars: &[midnight_curves::Fq]) -> io::Result<G1Projective> {
+        let sum = || -> spillproof_engine::Result<Vec<Point>> {
+            let column = self.column.in_task().prefix(scalars.len() as u64)?;
+            P::sums(&column, &[Scalars::Foreign(&Foreign(scalars))])
+        };
+        // One vector of scalars, one sum.
+        Ok(sum().map_err(io::Error::other)?.iter().map(foreign_point).sum())
+    }
+
+    fn column(&self) -> Column<Point> {
+        self.column.in_task()
+    }
+
+    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<G1Projective>>> {
+        let column = self.column.prefix(len as u64).map_err(io::Error::other)?;
+        Ok(Self::shared(column))
+    }
+
+    fn transformed(
+        &self,
+        transform: &Transform<super::convert::Scalar>,
+    ) -> io::Result<Arc<dyn Stored<G1Projective>>> {
+        let column = P::transform_points(&self.column.in_task(), transform).map_err(io::Error::other)?;
+        Ok(Self::shared(column))
+    }
+}
+
+impl<G: Group> From<Vec<G>> for Bases<G> {
+    fn from(points: Vec<G>) -> Self {
+        Self::Memory(Arc::new(points))
+    }
+}
+
+impl<G: Group> Clone for Bases<G> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Memory(points) => Self::Memory(Arc::clone(points)),
+            Self::Disk(points) => Self::Disk(Arc::clone(points)),
+        }
+    }
+}
+
+impl<G: Group> Deref for Bases<G> {
+    type Target = [G];
+
+    /// Panics if points on disk can't be read, or the disk has no room for a map of all of them.
+    fn deref(&self) -> &[G] {
+        match self {
+            Self::Memory(points) => points,
+            Self::Disk(points) => or_panic(points.as_slice()),
+        }
+    }
+}
+
+impl<G: Group> PartialEq for Bases<G> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<G: Group> fmt::Debug for Bases<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(points) => points.fmt(f),
+            Self::Disk(points) => points.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Basis")
+            .field("column", &self.column)
+            .finish_non_exhaustive()
+    }
+}

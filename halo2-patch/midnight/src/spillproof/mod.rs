@@ -1,0 +1,138 @@
+//! What this drop-in has and stock midnight-proofs has not: a session that holds a memory budget, and a
+//! switch that makes proofs reproducible.
+//!
+//! ```text
+//!   mod.rs        who is asking: is there a session
+//!   switch.rs     the switch
+//!   params.rs     ParamsKZG in a session: made, read and written through fixed buffers
+//!   bases.rs      its points: a vector, or a column on disk
+//!   projective.rs such a column as a slice of upstream's points
+//!   key.rs        the columns of a proving key
+//!   circuit.rs    upstream's constraint system, for spillproof-plonk, which has the rounds
+//!   protocol.rs   upstream's protocol as a value; its transcripts and generators, for those rounds
+//!   bridge.rs     which scheme of upstream's the engine knows
+//!   convert.rs    values and points between midnight-curves' types and the engine's
+//!   plan.rs       what keys and a proof will take
+//!   engine.rs     the current session
+//! ```
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use midnight_proofs::spillproof::{ByteSize, Session};
+//!
+//! let session = Session::builder().memory(ByteSize::Bytes(2 << 30)).dir("/nvme/scratch").build()?;
+//! let _current = Arc::new(session).install();
+//! // Parameters and keys that are made from here on live on disk, until `_current` is dropped.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. A proving
+//! key that a session made or read is on its disk, and is refused where there is no session; one that is in
+//! memory may be used in a session. Sessions are for KZG over BLS12-381; over other curves all is stock's.
+//!
+//! Proofs are stock's, byte for byte, for the same generator and the same number of threads of the rayon pool
+//! that the prover is called in. Only where a lookup leaves several values of its table, stock's proof is not
+//! determined ([`set_reproducible`]); a session orders them as that switch does.
+//!
+//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with
+//! `SPILLPROOF_REPORT=run.html` it writes a page of them, and with either a table after each proof. A program
+//! that has a tracing subscriber adds [`layer`] to it.
+//!
+//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say),
+//! cargo only warns, or says nothing, and stock is built. Name something from this module, and that is a
+//! compile error instead; name it through the library that proves, if that hands its midnight-proofs on,
+//! since there may be two copies:
+//!
+//! ```
+//! const _: () = midnight_proofs::spillproof::IS_HERE;
+//! ```
+
+#![warn(clippy::all, clippy::unwrap_used, clippy::expect_used, deprecated, unused)]
+#![warn(missing_docs)]
+#![deny(unsafe_code)]
+
+pub(crate) mod bases;
+pub(crate) mod bridge;
+pub(crate) mod circuit;
+pub(crate) mod convert;
+pub(crate) mod engine;
+pub(crate) mod key;
+pub(crate) mod params;
+pub(crate) mod plan;
+mod projective;
+pub(crate) mod protocol;
+mod switch;
+
+use std::io;
+use std::sync::{Arc, Once};
+
+use ::spillproof_report::environment;
+
+pub use ::spillproof_report::environment::{PANICS, PROGRESS_VARIABLE, REPORT_VARIABLE};
+pub use ::spillproof_report::steps::layer;
+#[doc(hidden)]
+pub use bridge::Bridge;
+pub use plan::{plan, Plan, Rates, Shape};
+pub use spillproof_engine::budget::ByteSize;
+pub use spillproof_engine::column::Scratch;
+pub use spillproof_engine::session::{
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
+};
+pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
+
+/// Name this in a program that must not be built without the drop-in.
+pub const IS_HERE: () = ();
+
+/// Is there a session, installed or by environment variables? Without one the drop-in is stock.
+///
+/// `false` also if the variables ask for a session that can't be made; proving then fails with the reason,
+/// since a budget is never silently ignored.
+pub fn active() -> bool {
+    matches!(engine::session(), Ok(Some(_)))
+}
+
+/// Says once, at level info, that the engine is on.
+fn announce(session: &Arc<Session>) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::info!(
+            budget_bytes = session.budget().limit_bytes(),
+            dir = %session.dir().display(),
+            "spillproof: midnight-proofs {} proves within a session",
+            crate::spillproof_release::VERSION
+        );
+    });
+}
+
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The
+/// panic's payload is that error, a [`spillproof::Error`](spillproof_engine::Error); its text is said before.
+pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match error.downcast::<spillproof_engine::Error>() {
+        Ok(error) => environment::raise(error),
+        Err(error) => panic!("spillproof: {error}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../zcash/tests/common/again.rs"]
+mod again;
+#[cfg(test)]
+use self as session_variables;
+
+#[cfg(test)]
+mod tests {
+    /// Upstream's unit tests.
+    #[test]
+    fn upstreams_tests_pass_in_a_session() {
+        let tests = [
+            "test_commit_lagrange",
+            "test_parameter_serialisation_roundtrip",
+            "test_roundtrip_gwc",
+        ];
+        super::again::in_a_session("upstreams_tests_pass_in_a_session", &tests);
+    }
+}
