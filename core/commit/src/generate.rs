@@ -14,8 +14,9 @@ use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::{Kind, srs as layout};
 
 use super::Srs;
+use super::chunks::points_frame_bytes;
 use super::compiled::KzgCurve;
-use super::srs::{check_k, curve_id, of_container, points_frame_bytes};
+use super::srs::{check_k, curve_id, of_container};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Container, ContainerWriter, Draft, Placement, Workspace, Writer};

@@ -9,8 +9,8 @@ use spillproof_kernels::curve::{Curve, Jacobian, Point, normalize};
 use spillproof_kernels::pairing::G1Point;
 use spillproof_kernels::parallel::Parallel;
 
+use super::chunks::points_frame_bytes;
 use super::compiled::{CoordinateOf, KzgCurve};
-use super::srs::points_frame_bytes;
 
 /// Points that one thread brings to two coordinates, with one inversion.
 const JOB_POINTS: usize = 1024;

@@ -31,13 +31,14 @@ mod subgroup;
 mod weigh;
 mod weights;
 
+pub use chunks::points_frame_bytes;
 pub use compiled::{Basis, CommitCurve, CoordinateOf, KzgCurve};
 pub use generate::{generate, generate_scratch};
 pub use jacobian::{from_jacobian, map_jacobian};
 pub use multiopen::{Combination, Keep, Opened, divide_and_commit};
 pub use reading::PointsInFlight;
 pub use spillproof_format::params_kzg::ROOT_OF_UNITY as HALO2_ROOT_OF_UNITY;
-pub use srs::{Engine, G1, RAW_G2_BYTES, Scalar, Srs, lagrange_from_monomial, omega, points_frame_bytes};
+pub use srs::{Engine, G1, RAW_G2_BYTES, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;
 pub use srs_import::{ImportedSrs, import_params_kzg};

@@ -12,7 +12,7 @@ use spillproof_engine::Result;
 use spillproof_engine::budget::{Budget, Lease};
 use spillproof_engine::column::{Element, sequential_bytes, writer_bytes};
 
-use super::srs::points_frame_bytes;
+use super::chunks::points_frame_bytes;
 
 /// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as
 /// many.

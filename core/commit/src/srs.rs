@@ -40,11 +40,6 @@ pub(super) fn curve_id<E: PairingGroups>() -> Result<CurveId> {
     }
 }
 
-/// Bytes of a frame of these points, in containers and in scratch.
-pub const fn points_frame_bytes<T: Element>() -> usize {
-    spillproof_format::frame_bytes_for(T::BYTES, super::SRS_FRAME_BYTES)
-}
-
 /// Powers of a secret `s` in the exponent: `2^k` points in one or two bases, and the pair `(g2, s * g2)`.
 #[derive(Clone, Debug)]
 pub struct Srs<E: PairingGroups = Bn254> {

@@ -11,10 +11,10 @@ use ark_ec::short_weierstrass::Affine;
 use spillproof_format::params_kzg::points::{Check, decode_each, encode_points, write as write_point};
 use spillproof_format::params_kzg::{Dialect, Encoding, K_BYTES, Layout, Region, SerdeFormat};
 
-use super::chunks::chunk_points;
+use super::chunks::{chunk_points, points_frame_bytes};
 use super::compiled::KzgCurve;
 use super::reading::PointsInFlight;
-use super::srs::{Srs, curve_id, points_frame_bytes};
+use super::srs::{Srs, curve_id};
 use super::srs_check::{SrsProgress, check_region};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
