@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // For trials. Real parameters are the result of a ceremony: `session.open_srs("ceremony.srs")?`.
     let secret = Fr::rand(&mut OsRng);
-    let srs = Srs::from(generate_scratch(session.workspace(), k, secret, |_| ())?);
+    let srs = Srs::from(generate_scratch::<Bn254>(session.workspace(), k, secret, |_| ())?);
 
     // Any iterator will do; the coefficients are never in memory together.
     let p = session.column((0..1u64 << k).map(Fr::from))?;

@@ -35,7 +35,7 @@ fn the_front_page_gives_what_arkworks_gives() {
     let session = session(dir.path());
     let secret = Fr::from(5u64);
     let path = dir.path().join("small.srs");
-    generate(session.workspace(), &path, LOG_N, secret, |_| ()).unwrap();
+    generate::<Engine>(session.workspace(), &path, LOG_N, secret, |_| ()).unwrap();
     let srs = session.open_srs(&path).unwrap();
 
     let coefficients = scalars(1 << LOG_N, 3);

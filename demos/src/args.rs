@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use spillproof_engine::budget::{ByteSize, parse_size};
-use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_format::params_kzg::{Dialect, SerdeFormat};
 use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::Offload;
 
@@ -133,8 +133,8 @@ pub enum Command {
 /// Make, convert and check structured reference strings on disk.
 #[derive(Debug, Subcommand)]
 pub enum Srs {
-    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs. With --system zcash:
-    /// compute the parameters of halo2_proofs, which need no secret.
+    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs. With --curve bls12-381:
+    /// for midnight-proofs. With --system zcash: compute the parameters of halo2_proofs, which need no secret.
     Gen {
         /// The SRS is for 2^k rows.
         #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=28))]
@@ -149,8 +149,8 @@ pub enum Srs {
         #[arg(short, long)]
         out: PathBuf,
     },
-    /// Read a file of halo2: ParamsKZG, or with --system zcash Params. Every point is checked, and the parts
-    /// are checked against each other.
+    /// Read a file of halo2 or midnight-proofs: ParamsKZG (bls_midnight_2p{k} is one), or with --system zcash
+    /// Params. Every point is checked, and the parts are checked against each other.
     Import {
         /// The file of parameters.
         file: PathBuf,
@@ -160,11 +160,12 @@ pub enum Srs {
         /// The file to make.
         #[arg(short, long)]
         out: PathBuf,
-        /// The format of the points of ParamsKZG; without it, the file's length decides.
+        /// The format of the points of ParamsKZG; without it, the file's length and k decide.
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Write a file of parameters, ParamsKZG or zcash's Params, byte for byte as halo2 writes it.
+    /// Write a file of parameters, ParamsKZG or zcash's Params, byte for byte as halo2 or, over BLS12-381,
+    /// midnight-proofs writes it.
     Export {
         /// The SRS.
         file: PathBuf,
@@ -186,17 +187,17 @@ pub enum Srs {
         /// Take the first 2^k points; all of them if not given.
         #[arg(short, long, value_parser = clap::value_parser!(u32).range(0..=28))]
         k: Option<u32>,
-        /// The format of the points of ParamsKZG (default: the one that the file's length shows).
+        /// The format of the points of ParamsKZG (default: the one that the file's length and k show).
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Check every frame of a file against its digest, and the parts of an SRS against each other. The points
-    /// of zcash's parameters are computed again and compared.
+    /// Check every frame of a file against its digest, and the parts of an SRS against each other, also of a
+    /// ParamsKZG file of raw points. The points of zcash's parameters are computed again and compared.
     Verify {
         /// The file.
         file: PathBuf,
     },
-    /// Print the contents of a file.
+    /// Print what a file is, and its contents.
     Inspect {
         /// The file.
         file: PathBuf,
@@ -206,26 +207,58 @@ pub enum Srs {
 /// The system of parameters, and the curve of their points.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ParamsOf {
-    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products).
-    #[arg(long, value_enum, default_value_t = System::Axiom)]
-    pub system: System,
-    /// The curve of zcash's parameters (default: vesta).
+    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products). Without
+    /// it, parameters are of KZG over the curve.
     #[arg(long, value_enum)]
-    pub curve: Option<Pasta>,
+    pub system: Option<System>,
+    /// The curve. Of KZG: what the file shows, or else bn254. With --system zcash: vesta.
+    #[arg(long, value_enum)]
+    pub curve: Option<CurveName>,
+}
+
+/// Curves of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CurveName {
+    /// Of halo2's KZG.
+    Bn254,
+    /// Of midnight-proofs: its files are called `bls_midnight_2p{k}`.
+    #[value(name = "bls12-381", alias = "bls12381")]
+    Bls12381,
+    /// Of zcash's halo2_proofs: the curve of orchard's commitments.
+    Vesta,
+    /// Of zcash's halo2_proofs.
+    Pallas,
+}
+
+/// Which parameters are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamsKind {
+    /// KZG, in the files of these programs if that is said.
+    Kzg(Option<Dialect>),
+    /// zcash's.
+    Zcash(Pasta),
 }
 
 impl ParamsOf {
-    /// The curve of zcash's parameters, if those are asked for.
+    /// Which ones.
     ///
     /// # Errors
     /// [`Failure::Usage`] for a curve of another system.
-    pub fn pasta(&self) -> Result<Option<Pasta>, Failure> {
+    pub fn kind(&self) -> Result<ParamsKind, Failure> {
+        let refused = |reason: &str| Err(Failure::Usage(reason.into()));
         match (self.system, self.curve) {
-            (System::Zcash, curve) => Ok(Some(curve.unwrap_or(Pasta::Vesta))),
-            (System::Axiom, None) => Ok(None),
-            (System::Axiom, Some(_)) => Err(Failure::Usage(
-                "--curve is for --system zcash: halo2-axiom has BN254 only".into(),
-            )),
+            (Some(System::Zcash), None | Some(CurveName::Vesta)) => Ok(ParamsKind::Zcash(Pasta::Vesta)),
+            (Some(System::Zcash), Some(CurveName::Pallas)) => Ok(ParamsKind::Zcash(Pasta::Pallas)),
+            (Some(System::Zcash), Some(_)) => refused("--system zcash is over vesta or pallas"),
+            (Some(System::Axiom), None) | (_, Some(CurveName::Bn254)) => {
+                Ok(ParamsKind::Kzg(Some(Dialect::Halo2)))
+            }
+            (Some(System::Axiom), Some(_)) => refused("--system axiom is over BN254 only"),
+            (None, None) => Ok(ParamsKind::Kzg(None)),
+            (None, Some(CurveName::Bls12381)) => Ok(ParamsKind::Kzg(Some(Dialect::Midnight))),
+            (None, Some(CurveName::Vesta | CurveName::Pallas)) => {
+                refused("--curve vesta and pallas are for --system zcash")
+            }
         }
     }
 }

@@ -45,6 +45,8 @@ fn files(dir: &Path) {
         "srs gen --k 8 --out large.srs",
         "srs export ok.srs --out ok.params",
         "srs export ok.srs --out ok.processed --format processed",
+        "srs gen --curve bls12-381 --k 6 --out m.srs",
+        "srs export m.srs --out m.params",
         "srs gen --system zcash --k 6 --out z.srs",
         "srs export z.srs --out z.params",
         "keygen --k 6 --srs ok.srs --out ok.key --vk ok.vk",
@@ -92,6 +94,17 @@ fn files(dir: &Path) {
     swapped[five..six].copy_from_slice(&params[six..six + 64]);
     swapped[six..six + 64].copy_from_slice(&params[five..six]);
     write("swapped.params", &swapped);
+    let midnight = read("m.params");
+    write("short-m.params", &midnight[..midnight.len() - 1]);
+    let fifth = 4 + 96 * 5;
+    let mut flags = midnight.clone();
+    flags[fifth] |= 0x80;
+    write("flags.params", &flags);
+    // (0, 2) is of order three.
+    let mut outside = midnight.clone();
+    outside[fifth..fifth + 96].fill(0);
+    outside[fifth + 95] = 2;
+    write("outside.params", &outside);
     let mut wrong_k = params.clone();
     wrong_k[0] = 7;
     write("wrong-k.params", &wrong_k);
@@ -228,7 +241,7 @@ srs inspect empty => empty|0 bytes long|cut short
 srs inspect junk => junk|1000 bytes long|cut short
 srs inspect zeros => zeros|1000 bytes long
 srs inspect text => text|cut short
-srs inspect ok.params => ok.params|not a spillproof container|srs import
+srs inspect short.params => short.params|not a spillproof container|srs import
 srs inspect flipped.srs => flipped.srs
 srs inspect short-ok.srs => short-ok.srs
 srs verify nowhere => nowhere
@@ -236,6 +249,10 @@ srs verify folder => folder
 srs verify junk => junk
 srs verify ok.proof => ok.proof
 srs verify flipped.srs => flipped.srs
+srs verify off-curve.params => off-curve.params|not on the curve|offset
+srs verify swapped.params => swapped.params|belong together
+srs verify flags.params => flags.params|flag bits|offset 484
+srs verify ok.processed => ok.processed|import
 srs import nowhere --out x => nowhere
 srs import folder --out x => folder
 srs import empty --out x => empty|0 bytes
@@ -248,6 +265,12 @@ srs import wrong-k.params --out x => wrong-k.params|k
 srs import ok.processed --out x --format raw => ok.processed
 srs import ok.params --out x --format processed => ok.params
 srs import z.params --out x => z.params
+srs import m.params --curve bn254 --out x => m.params|over BN254|bytes long
+srs import m.params --system axiom --out x => m.params|over BN254
+srs import ok.params --curve bls12-381 --out x => ok.params|over BLS12-381
+srs import short-m.params --out x => short-m.params|bytes long
+srs import flags.params --out x => flags.params|flag bits|offset 484
+srs import outside.params --out x => outside.params|point 5 of g|subgroup
 srs import ok.params --system zcash --out x => ok.params
 srs import z.srs --system zcash --out x => z.srs
 srs import short.params --system zcash --out x => short.params
@@ -284,6 +307,7 @@ commit --srs junk --polynomial poly.bin => junk
 commit --srs swapped.params --polynomial poly.bin => swapped.params|belong together
 commit --srs ok.key --polynomial poly.bin => ok.key
 commit --srs z.srs --polynomial poly.bin => z.srs
+commit --srs m.srs --polynomial poly.bin => m.srs|BN254
 commit --srs ok.srs --polynomial nowhere => nowhere
 commit --srs ok.srs --polynomial folder => folder
 commit --srs ok.srs --polynomial empty => empty|coefficient
@@ -320,6 +344,8 @@ prove --k 6 --srs swapped.params --out x => belong together
 prove --k 6 --srs wrong-k.params --out x => wrong-k.params
 prove --k 6 --srs z.params --out x => z.params
 prove --k 6 --srs z.srs --out x => z.srs
+prove --k 6 --srs m.srs --out x => m.srs|BN254
+prove --k 6 --srs m.params --out x => m.params|BN254
 prove --k 6 --srs ok.key --out x => ok.key
 prove --k 6 --srs flipped.srs --out x => flipped.srs
 prove --k 6 --srs ok.srs --no-session --out x => ok.srs|session|export

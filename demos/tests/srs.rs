@@ -165,3 +165,99 @@ fn known_secrets_are_named() {
     says("msm --log-n 4 --memory 8MiB", false);
     says("prove --k 6 --srs again.srs --memory 16MiB --out proof", false);
 }
+
+/// Files of midnight-proofs are recognised by their bytes, and go in and out as they are.
+#[test]
+fn files_of_midnight_proofs_go_in_and_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let told = |line: &[&str]| {
+        let output = run(dir.path(), line);
+        assert!(output.status.success(), "{line:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let made = told(&[
+        "srs",
+        "gen",
+        "--curve",
+        "bls12-381",
+        "--k",
+        "7",
+        "--seed",
+        "3",
+        "--out",
+        "made.srs",
+    ]);
+    assert!(made.contains("Bls12381") && made.contains("INSECURE"), "{made}");
+    for format in ["raw", "processed", "raw-unchecked"] {
+        let exported = told(&[
+            "srs",
+            "export",
+            "made.srs",
+            "--out",
+            "bls_midnight_2p7",
+            "--format",
+            format,
+        ]);
+        assert!(
+            exported.contains("midnight-proofs over BLS12-381, k = 7"),
+            "{exported}"
+        );
+        let bytes = std::fs::read(dir.path().join("bls_midnight_2p7")).expect("a file");
+        let inspected = told(&["srs", "inspect", "bls_midnight_2p7"]);
+        assert!(
+            inspected.contains("ParamsKZG of midnight-proofs over BLS12-381"),
+            "{inspected}"
+        );
+        assert!(inspected.contains("g: 128 G1 (Monomial)"), "{inspected}");
+        let imported = told(&[
+            "srs",
+            "import",
+            "bls_midnight_2p7",
+            "--out",
+            "again.srs",
+            "--memory",
+            "16MiB",
+        ]);
+        assert!(
+            imported.contains("over BLS12-381") && imported.contains("k = 7"),
+            "{imported}"
+        );
+        told(&["srs", "verify", "again.srs"]);
+        told(&["srs", "export", "again.srs", "--out", "again", "--format", format]);
+        assert!(
+            bytes == std::fs::read(dir.path().join("again")).expect("a file"),
+            "{format}"
+        );
+        told(&[
+            "srs",
+            "lagrange",
+            "bls_midnight_2p7",
+            "--k",
+            "5",
+            "--out",
+            "smaller.srs",
+        ]);
+        told(&["srs", "verify", "smaller.srs"]);
+        if format != "processed" {
+            let verified = told(&["srs", "verify", "bls_midnight_2p7"]);
+            assert!(verified.contains("belong together"), "{verified}");
+        }
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&told(&["srs", "inspect", "bls_midnight_2p7", "--json"])).expect("JSON");
+    let result = &json["result"];
+    assert_eq!(
+        (result["kind"].as_str(), result["curve"].as_str()),
+        (Some("ParamsKZG"), Some("Bls12381"))
+    );
+    assert_eq!(result["sections"][1]["elements"], 128);
+    // halo2's are told from them.
+    told(&["srs", "gen", "--k", "7", "--out", "halo2.srs"]);
+    told(&["srs", "export", "halo2.srs", "--out", "halo2.params"]);
+    let inspected = told(&["srs", "inspect", "halo2.params"]);
+    assert!(
+        inspected.contains("ParamsKZG of halo2 over BN254, raw points"),
+        "{inspected}"
+    );
+    told(&["srs", "verify", "halo2.params"]);
+}

@@ -85,6 +85,16 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// log2 of the largest domain that the scalars have: of the order of their roots of unity.
+    pub const fn two_adicity(self) -> u32 {
+        match self {
+            Self::Bn254 => 28,
+            Self::Pallas | Self::Vesta | Self::Bls12381 => 32,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +117,8 @@ mod tests {
         for curve in [Curve::Bn254, Curve::Pallas, Curve::Vesta, Curve::Bls12381] {
             let base_bytes = 8 * curve.base_modulus().len();
             assert_eq!(curve.coordinate_bytes() as usize, base_bytes);
+            let below = curve.scalar_modulus()[0] - 1;
+            assert_eq!(curve.two_adicity(), below.trailing_zeros());
         }
     }
 }

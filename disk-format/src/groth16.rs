@@ -22,21 +22,11 @@
 //! C: the prover takes the product of A·w and B·w for it. Values are scalars like all others (Montgomery
 //! form), each at least once.
 //!
-//! **Frames** of [`frame_bytes`] hold a power of two of points of G1 and of G2.
+//! **Frames** of [`crate::srs::frame_bytes`] hold a power of two of points of G1 and of G2.
 
-use crate::SRS_FRAME_BYTES_DEFAULT;
 use crate::element::Element;
 use crate::error::FormatError;
-use crate::header::{Basis, Content, Curve, Header, Kind, Label, Section, SectionSpec, frame_bytes_for};
-
-/// Default length of a frame in bytes: 1024 points of G1, 512 of G2.
-#[must_use]
-pub const fn frame_bytes(curve: Curve) -> u32 {
-    frame_bytes_for(
-        2 * curve.coordinate_bytes() as usize,
-        SRS_FRAME_BYTES_DEFAULT as usize,
-    ) as u32
-}
+use crate::header::{Basis, Content, Curve, Header, Kind, Label, Section, SectionSpec};
 
 /// The largest log2 of the domain: that of BN254's scalar field.
 pub const LOG_DOMAIN_MAX: u32 = 28;
@@ -354,6 +344,7 @@ impl Element for Coefficient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::srs::frame_bytes;
 
     const SHAPE: Shape = Shape {
         signals: 40,

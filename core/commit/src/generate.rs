@@ -1,24 +1,28 @@
 //! An SRS from a known secret. For tests and demonstrations only: the secret is enough to forge proofs.
 //!
 //! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and
-//! halo2's root of unity w, as containers have it, both by fixed-base multiplication, a chunk at a time,
+//! the root of unity w that containers have, both by fixed-base multiplication, a chunk at a time,
 //! written as they come. Memory: a table of multiples of `G` and one chunk.
 
 use std::path::Path;
 
-use ark_bn254::{G1Affine, G1Projective, G2Projective, g2};
 use ark_ec::scalar_mul::BatchMulPreprocessing;
+use ark_ec::short_weierstrass::Affine;
 use ark_ec::{CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field};
-use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as layout};
+use ark_ff::{AdditiveGroup, Field, PrimeField};
+use spillproof_format::params_kzg::root_of_unity;
+use spillproof_format::{Kind, srs as layout};
 
-use super::srs::{K_MAX, omega};
-use super::{G1, HALO2_ROOT_OF_UNITY, Scalar, Srs};
+use super::Srs;
+use super::chunks::points_frame_bytes;
+use super::compiled::KzgCurve;
+use super::srs::{check_k, curve_id, of_container};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Container, ContainerWriter, Draft, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_kernels::field::CoordinateField;
+use spillproof_kernels::pairing::{G1Point, G2Point, PairingGroups};
 use spillproof_kernels::poly::{invert_chunk, powers};
 
 /// Points that are made at a time, where the budget allows.
@@ -28,11 +32,11 @@ const CHUNK_MIN: u64 = 1 << 8;
 
 /// Bytes for chunks of `chunk` points: the table, whose windows have about `ln(chunk)` bits; scalars, sums in
 /// three coordinates, affine points twice.
-fn leased_bytes(chunk: u64) -> u64 {
+fn leased_bytes<E: PairingGroups>(chunk: u64) -> u64 {
     let window_bits = u64::from(chunk.max(32).ilog2()) * 69 / 100;
-    let table_points = (254 / window_bits + 1) << window_bits;
-    let point = size_of::<G1Affine>() as u64;
-    let each = size_of::<Scalar>() as u64 + size_of::<G1Projective>() as u64 + 2 * point;
+    let table_points = (u64::from(E::Scalar::MODULUS_BIT_SIZE) / window_bits + 1) << window_bits;
+    let point = size_of::<E::G1Affine>() as u64;
+    let each = size_of::<E::Scalar>() as u64 + size_of::<E::G1>() as u64 + 2 * point;
     table_points * point + chunk * each
 }
 
@@ -41,95 +45,92 @@ fn leased_bytes(chunk: u64) -> u64 {
 /// Calls `progress` with the points made so far, of `2^(k+1)`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for `k` above 28 or a secret that is zero or in the domain; [`Error::Io`],
+/// [`Error::Invalid`] for a `k` for which the scalars have no domain, or a secret that is zero or in the domain; [`Error::Io`],
 /// [`Error::OverBudget`].
-pub fn generate(
+pub fn generate<E: KzgCurve>(
     workspace: &Workspace,
     path: &Path,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     mut progress: impl FnMut(u64) + Send,
-) -> Result<Srs> {
-    to_container(workspace, path, k, secret, &mut progress)
+) -> Result<Srs<E>> {
+    E::generate(workspace, path, k, secret, &mut progress)
 }
 
-fn to_container(
+pub(super) fn to_container<E: PairingGroups>(
     workspace: &Workspace,
     path: &Path,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Srs> {
+) -> Result<Srs<E>> {
     workspace.run(|| generate_in_turn(workspace, path, k, secret, progress))
 }
 
-fn generate_in_turn(
+fn generate_in_turn<E: PairingGroups>(
     workspace: &Workspace,
     path: &Path,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     progress: &mut dyn FnMut(u64),
-) -> Result<Srs> {
+) -> Result<Srs<E>> {
     let format = |source| Error::Format {
         file: path.to_path_buf(),
         source,
     };
-    let sections = layout::sections(k, true, true).map_err(format)?;
+    let curve = curve_id::<E>()?;
+    let sections = layout::sections(curve, k, true, true).map_err(format)?;
     let mut writer = ContainerWriter::create(
         workspace,
         path,
         Kind::Srs,
-        Curve::Bn254,
-        SRS_FRAME_BYTES_DEFAULT,
+        curve,
+        layout::frame_bytes(curve),
         [0; 32],
         &sections,
     )?;
     writer.mark_insecure();
-    let powers_of_secret = Powers::new(workspace, k, secret)?;
+    let powers_of_secret = Powers::<E>::new(workspace, k, secret)?;
     powers_of_secret.monomial(Writer::new(writer.draft(0)?), progress)?;
     powers_of_secret.lagrange(Writer::new(writer.draft(1)?), progress)?;
-    let mut pair = Writer::new(writer.draft::<[u8; native::G2_BYTES]>(2)?);
-    for point in pair_of(secret) {
-        let mut bytes = [0; native::G2_BYTES];
-        native::write_point::<g2::Config>(&point, &mut bytes);
-        pair.push(&[bytes])?;
-    }
+    let mut pair = Writer::new(writer.draft::<G2Point<E>>(2)?);
+    pair.push(&pair_of::<E>(secret).map(|point| G2Point::<E>::from_affine(&point)))?;
     pair.finish()?;
     writer.publish()?;
-    Srs::of(&Container::open(workspace, path)?)
+    of_container(&Container::open(workspace, path)?)
 }
 
 /// Generates an SRS for `2^k` points into nameless scratch files. **Insecure**, as [`generate`].
 ///
 /// # Errors
 /// As [`generate`].
-pub fn generate_scratch(
+pub fn generate_scratch<E: KzgCurve>(
     workspace: &Workspace,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     mut progress: impl FnMut(u64) + Send,
-) -> Result<Srs> {
-    to_scratch(workspace, k, secret, &mut progress)
+) -> Result<Srs<E>> {
+    E::generate_scratch(workspace, k, secret, &mut progress)
 }
 
-fn to_scratch(
+pub(super) fn to_scratch<E: PairingGroups>(
     workspace: &Workspace,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Srs> {
+) -> Result<Srs<E>> {
     workspace.run(|| generate_scratch_in_turn(workspace, k, secret, progress))
 }
 
-fn generate_scratch_in_turn(
+fn generate_scratch_in_turn<E: PairingGroups>(
     workspace: &Workspace,
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     progress: &mut dyn FnMut(u64),
-) -> Result<Srs> {
-    let powers_of_secret = Powers::new(workspace, k, secret)?;
-    let draft = |what| -> Result<Writer<G1>> {
-        let frame_bytes = super::SRS_FRAME_BYTES;
+) -> Result<Srs<E>> {
+    let powers_of_secret = Powers::<E>::new(workspace, k, secret)?;
+    let draft = |what| -> Result<Writer<G1Point<E>>> {
+        let frame_bytes = points_frame_bytes::<G1Point<E>>();
         Ok(Writer::new(Draft::scratch_with_frames(
             workspace,
             what,
@@ -140,42 +141,38 @@ fn generate_scratch_in_turn(
     };
     let monomial = powers_of_secret.monomial(draft("SRS, monomial")?, progress)?;
     let lagrange = powers_of_secret.lagrange(draft("SRS, Lagrange")?, progress)?;
-    Ok(Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of(secret))?.marked_insecure(true))
+    Ok(Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of::<E>(secret))?.marked_insecure(true))
 }
 
-fn pair_of(secret: Scalar) -> [ark_bn254::G2Affine; 2] {
-    let g2 = G2Projective::generator();
+fn pair_of<E: PairingGroups>(secret: E::Scalar) -> [Affine<E::G2Config>; 2] {
+    let g2 = E::G2::generator();
     [g2.into_affine(), (g2 * secret).into_affine()]
 }
 
-struct Powers {
+struct Powers<E: PairingGroups> {
     k: u32,
-    secret: Scalar,
+    secret: E::Scalar,
     chunk: u64,
-    table: BatchMulPreprocessing<G1Projective>,
+    table: BatchMulPreprocessing<E::G1>,
     _lease: spillproof_engine::budget::Lease,
 }
 
-impl Powers {
-    fn new(workspace: &Workspace, k: u32, secret: Scalar) -> Result<Self> {
-        if k > K_MAX {
-            return Err(Invalid::DomainSize {
-                log_n: k,
-                log_limit: K_MAX,
-            }
-            .into());
-        }
-        if secret == Scalar::ZERO || secret.pow([1u64 << k]) == Scalar::ONE {
+impl<E: PairingGroups> Powers<E> {
+    fn new(workspace: &Workspace, k: u32, secret: E::Scalar) -> Result<Self> {
+        check_k::<E::Scalar>(k)?;
+        if secret == E::Scalar::ZERO || secret.pow([1u64 << k]) == E::Scalar::ONE {
             return Err(Invalid::Secret.into());
         }
         // Leave half of what there is to the writers.
         let available = workspace.budget.available_bytes() / 2;
         let mut chunk = CHUNK.min(1 << k);
-        while chunk > CHUNK_MIN && leased_bytes(chunk) > available {
+        while chunk > CHUNK_MIN && leased_bytes::<E>(chunk) > available {
             chunk /= 2;
         }
-        let lease = workspace.budget.lease(leased_bytes(chunk), "SRS generation")?;
-        let table = BatchMulPreprocessing::new(G1Projective::generator(), chunk as usize);
+        let lease = workspace
+            .budget
+            .lease(leased_bytes::<E>(chunk), "SRS generation")?;
+        let table = BatchMulPreprocessing::new(E::G1::generator(), chunk as usize);
         Ok(Self {
             k,
             secret,
@@ -187,9 +184,9 @@ impl Powers {
 
     fn monomial(
         &self,
-        writer: Writer<G1>,
+        writer: Writer<G1Point<E>>,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<spillproof_engine::column::Column<G1>> {
+    ) -> Result<Column<G1Point<E>>> {
         self.write(writer, 0, progress, |start, scalars| {
             powers(scalars, &self.secret.pow([start]), &self.secret);
         })
@@ -197,13 +194,16 @@ impl Powers {
 
     fn lagrange(
         &self,
-        writer: Writer<G1>,
+        writer: Writer<G1Point<E>>,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<spillproof_engine::column::Column<G1>> {
+    ) -> Result<Column<G1Point<E>>> {
         let n = 1u64 << self.k;
-        let omega = omega(HALO2_ROOT_OF_UNITY, self.k)?;
-        let size_inverse = Scalar::from(n).inverse().unwrap_or(Scalar::ONE);
-        let multiplier = (self.secret.pow([n]) - Scalar::ONE) * size_inverse;
+        let omega: E::Scalar = root_of_unity(self.k).map_err(|source| Error::Format {
+            file: "an SRS".into(),
+            source,
+        })?;
+        let size_inverse = E::Scalar::from(n).inverse().unwrap_or(E::Scalar::ONE);
+        let multiplier = (self.secret.pow([n]) - E::Scalar::ONE) * size_inverse;
         self.write(writer, n, progress, |start, scalars| {
             let first = omega.pow([start]);
             powers(scalars, &first, &omega);
@@ -221,18 +221,18 @@ impl Powers {
 
     fn write(
         &self,
-        mut writer: Writer<G1>,
+        mut writer: Writer<G1Point<E>>,
         done: u64,
         progress: &mut dyn FnMut(u64),
-        mut scalars_from: impl FnMut(u64, &mut [Scalar]),
-    ) -> Result<spillproof_engine::column::Column<G1>> {
-        let mut scalars = vec![Scalar::ZERO; self.chunk as usize];
+        mut scalars_from: impl FnMut(u64, &mut [E::Scalar]),
+    ) -> Result<Column<G1Point<E>>> {
+        let mut scalars = vec![E::Scalar::ZERO; self.chunk as usize];
         for start in (0..1u64 << self.k).step_by(self.chunk as usize) {
             scalars_from(start, &mut scalars);
             let points = self.table.batch_mul(&scalars);
-            let points: Vec<G1> = points
+            let points: Vec<G1Point<E>> = points
                 .iter()
-                .map(G1::from_affine::<ark_bn254::g1::Config>)
+                .map(G1Point::<E>::from_affine::<E::G1Config>)
                 .collect();
             writer.push(&points)?;
             progress(done + start + self.chunk);

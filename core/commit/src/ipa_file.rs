@@ -9,8 +9,9 @@ use ark_ec::short_weierstrass::Affine;
 use spillproof_format::ipa::{self as layout, IpaParams};
 use spillproof_format::{Curve as CurveId, FormatError, GroupId, Kind, SRS_FRAME_BYTES_DEFAULT, hex, native};
 
+use super::chunks::chunk_points;
 use super::ipa::Params;
-use super::srs_check::{SrsProgress, chunk_points};
+use super::srs_check::SrsProgress;
 use super::weigh::{Challenge, weigh};
 use spillproof_engine::Error;
 use spillproof_engine::Result;

@@ -7,11 +7,12 @@
 //! leased = writer's buffers + points * point_bytes
 //! ```
 
-use super::{G1, SRS_FRAME_BYTES};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::{Budget, Lease};
 use spillproof_engine::column::{Element, sequential_bytes, writer_bytes};
+
+use super::chunks::points_frame_bytes;
 
 /// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as
 /// many.
@@ -25,22 +26,22 @@ pub struct PointsInFlight {
 }
 
 impl PointsInFlight {
-    /// What `budget` has left beside the writer, for up to `points_max` of their `n` points at a time, each
-    /// of which takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the
-    /// reader wants.
+    /// What `budget` has left beside the writer of a column of `T`, for up to `points_max` of its `n` points
+    /// at a time, each of which takes `point_bytes` on its way: as it is encoded, as it is decoded, and
+    /// whatever else the reader wants.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest budget that works, what is held now included.
-    pub fn new(budget: &Budget, n: u64, point_bytes: u64, points_max: u64) -> Result<Self> {
+    pub fn new<T: Element>(budget: &Budget, n: u64, point_bytes: u64, points_max: u64) -> Result<Self> {
         let least_points = POINTS_MIN.min(points_max).min(n).max(1);
         let limit_bytes = budget.limit_bytes();
         let held_bytes = limit_bytes.saturating_sub(budget.available_bytes());
-        let others_bytes = held_bytes + column_writer_bytes(n, limit_bytes);
+        let others_bytes = held_bytes + column_writer_bytes::<T>(n, limit_bytes);
         let points = limit_bytes.saturating_sub(others_bytes) / point_bytes.max(1);
         if points < least_points {
             return Err(Error::BudgetTooSmall {
                 what: format!("reading parameters of {n} rows"),
-                needed_bytes: smallest_above(limit_bytes, n, held_bytes + least_points * point_bytes),
+                needed_bytes: smallest_above::<T>(limit_bytes, n, held_bytes + least_points * point_bytes),
                 limit_bytes,
             });
         }
@@ -58,17 +59,17 @@ impl PointsInFlight {
 }
 
 /// What a writer of a column holds.
-fn column_writer_bytes(n: u64, limit_bytes: u64) -> u64 {
-    let (bytes, frame_bytes) = (n * G1::BYTES as u64, SRS_FRAME_BYTES as u64);
-    let chunk_bytes = sequential_bytes(limit_bytes, SRS_FRAME_BYTES) as u64;
-    writer_bytes(bytes, chunk_bytes, frame_bytes)
+fn column_writer_bytes<T: Element>(n: u64, limit_bytes: u64) -> u64 {
+    let (bytes, frame_bytes) = (n * T::BYTES as u64, points_frame_bytes::<T>());
+    let chunk_bytes = sequential_bytes(limit_bytes, frame_bytes) as u64;
+    writer_bytes(bytes, chunk_bytes, frame_bytes as u64)
 }
 
 /// The smallest budget above this one that has room for columns, writer, and `others_bytes`; a larger budget
 /// has a larger writer, too.
-fn smallest_above(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
+fn smallest_above<T: Element>(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
     loop {
-        let needed_bytes = others_bytes + column_writer_bytes(n, limit_bytes);
+        let needed_bytes = others_bytes + column_writer_bytes::<T>(n, limit_bytes);
         if needed_bytes <= limit_bytes {
             return limit_bytes;
         }
@@ -79,6 +80,7 @@ fn smallest_above(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use spillproof_kernels::curve::Point;
 
     /// Encoded, decoded, and once more.
     const POINT_BYTES: u64 = 200;
@@ -92,6 +94,11 @@ mod tests {
 
     #[test]
     fn what_is_named_as_the_smallest_works_and_a_byte_less_does_not() {
+        the_smallest_works::<crate::G1>();
+        the_smallest_works::<Point<ark_bls12_381::g1::Config>>();
+    }
+
+    fn the_smallest_works<T: Element>() {
         for log_n in [0, 1, 6, 7, 8, 10, 14, 20, 28] {
             // Held by others: nothing, or so much that the writer's buffers grow on the way to a budget that
             // works.
@@ -99,7 +106,7 @@ mod tests {
                 let in_flight = |limit_bytes| {
                     let budget = Budget::new(limit_bytes);
                     let _held = budget.lease(held_bytes, "others").unwrap();
-                    PointsInFlight::new(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
+                    PointsInFlight::new::<T>(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
                 };
                 let smallest = needed(in_flight(held_bytes));
                 assert_eq!(in_flight(smallest).unwrap().points(), POINTS_MIN.min(1 << log_n));
@@ -112,7 +119,7 @@ mod tests {
     fn more_memory_reads_more_at_a_time_up_to_what_is_asked() {
         let points = |limit_bytes| {
             let budget = Budget::new(limit_bytes);
-            let in_flight = PointsInFlight::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
+            let in_flight = PointsInFlight::new::<crate::G1>(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
             assert_eq!(budget.held_bytes(), in_flight.points() * POINT_BYTES);
             in_flight.points()
         };

@@ -10,31 +10,31 @@
 //!   L_j(s)·g.
 //!
 //! A wrong point makes either equation a non-zero polynomial of degree below n in r, so it goes unnoticed
-//! with probability below n / r_modulus < 2^-225. Two streamed MSMs, two pairings. Each point is checked on
-//! the way (range, curve; all points of the curve are in the subgroup).
+//! with probability below n / r_modulus < 2^-222. Two streamed MSMs, two pairings. Each point is checked on
+//! the way (range, curve); that points of BLS12-381 are in the subgroup, sums of their own say
+//! ([`super::subgroup`]), before.
 //!
 //! Memory: two read buffers, a tile of points and one of scalars (96 bytes a point), and the MSM's buckets;
 //! all leased, nothing grows with k but the loop.
 
 use std::path::Path;
 
-use ark_bn254::{Bn254, Fr, g1};
 use ark_ec::AffineRepr;
-use ark_ec::pairing::Pairing;
 use ark_ff::Field;
-use spillproof_format::FormatError;
-use spillproof_format::params_kzg::root_of_unity;
+use spillproof_format::params_kzg::{Region, root_of_unity};
+use spillproof_format::{Curve as CurveId, FormatError};
 
-use super::srs::Srs;
+use super::compiled::KzgCurve;
+use super::srs::{Srs, opened};
+use super::subgroup::{PointsOf, check_subgroup};
 use super::weigh::{Challenge, weigh};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::column::Workspace;
+use spillproof_engine::column::{Column, Container, Workspace};
 use spillproof_engine::stream::leased_kernel;
+use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::msm::MsmConfig;
-
-/// Points of G1 in a chunk, at most: 1 MiB of them.
-const CHUNK_POINTS_MAX: u64 = 16 * 1024;
+use spillproof_kernels::pairing::PairingGroups;
 
 /// How far an import, an export or a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,6 @@ pub struct SrsProgress {
     pub points_total: u64,
 }
 
-/// Points in a chunk that leaves most of the budget to others, in whole frames of `frame_points`.
-pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
-    let affordable = workspace.budget.available_bytes() / 16 / 64;
-    let points = affordable.min(CHUNK_POINTS_MAX);
-    (points / frame_points).max(1) * frame_points
-}
-
 /// Checks that the monomial points, the Lagrange points (if there are any) and the pair belong together; see
 /// the module. Every frame of both columns is read.
 ///
@@ -61,15 +54,49 @@ pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
 /// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with
 /// [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without monomial
 /// points; what reading columns may give.
-pub fn check_srs(
+pub fn check_srs<E: KzgCurve>(
     workspace: &Workspace,
-    srs: &Srs,
+    srs: &Srs<E>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<()> {
-    workspace.run(|| check_in_turn(workspace, srs, progress))
+    E::check_srs(workspace, srs, progress)
 }
 
-fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsProgress)) -> Result<()> {
+pub(super) fn check_over<E: PairingGroups>(
+    workspace: &Workspace,
+    srs: &Srs<E>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<()> {
+    workspace.run(|| {
+        let subgroup = |region: Region, points: &Column<_>| {
+            let place = |index| (index, points.file_offset(index));
+            check_region::<E::G1Config>(points, region, (points.name().as_ref(), &place))
+        };
+        subgroup(Region::G, srs.monomial()?)?;
+        if let Ok(points) = srs.lagrange() {
+            subgroup(Region::GLagrange, points)?;
+        }
+        check_parts(workspace, srs, progress)
+    })
+}
+
+/// Refuses points of a region outside of the subgroup. For the error: the file, and the index in the region
+/// and the offset of the point at an index of the column.
+pub(super) fn check_region<P: Curve>(
+    points: &Column<Point<P>>,
+    region: Region,
+    (file, place): (&Path, &(dyn Fn(u64) -> (u64, u64) + Sync)),
+) -> Result<()> {
+    let what = region.name();
+    check_subgroup::<P>(points, &PointsOf { file, what, place })
+}
+
+/// As [`check_srs`], of points that are in the subgroup.
+pub(super) fn check_parts<E: PairingGroups>(
+    workspace: &Workspace,
+    srs: &Srs<E>,
+    progress: &mut dyn FnMut(SrsProgress),
+) -> Result<()> {
     let (g, n, k) = (srs.monomial()?, srs.n(), srs.k());
     let inconsistent = |what| Error::Format {
         file: g.name().into(),
@@ -78,16 +105,16 @@ fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
             remedy: "get the file again from its source",
         },
     };
-    let omega = root_of_unity(k).map_err(|source| Error::Format {
+    let omega: E::Scalar = root_of_unity(k).map_err(|source| Error::Format {
         file: g.name().into(),
         source,
     })?;
     let challenge = Challenge::random(k, omega);
     let threads = rayon::current_num_threads();
-    let config = MsmConfig::choose::<g1::Config>(n, 1, threads, workspace.budget.available_bytes() / 2)?;
+    let config = MsmConfig::choose::<E::G1Config>(n, 1, threads, workspace.budget.available_bytes() / 2)?;
     let (_msm_bytes, mut msm) = leased_kernel(config, &workspace.budget)?;
 
-    let sum = weigh::<g1::Config>(
+    let sum = weigh::<E::G1Config>(
         workspace,
         g,
         &mut msm,
@@ -105,19 +132,19 @@ fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
         return Err(inconsistent("g[0], g2 or s_g2 is the point at infinity"));
     }
     let (first, last) = (
-        sum.first.to_projective::<g1::Config>(),
-        sum.last.to_projective::<g1::Config>(),
+        sum.first.to_projective::<E::G1Config>(),
+        sum.last.to_projective::<E::G1Config>(),
     );
     let all_but_last = sum.total - last * challenge.r.pow([n - 1]);
     let all_but_first = (sum.total - first) * challenge.r_inverse;
-    if Bn254::pairing(all_but_last, s_g2) != Bn254::pairing(all_but_first, g2) {
+    if E::pairing(all_but_last, s_g2) != E::pairing(all_but_first, g2) {
         return Err(inconsistent(
             "g and s_g2 do not belong together: g is not the powers of one secret",
         ));
     }
     if let Ok(column) = srs.lagrange() {
-        let weights = |first, out: &mut [Fr]| challenge.lagrange(first, out);
-        let lagrange = weigh::<g1::Config>(workspace, column, &mut msm, weights, &mut |points| {
+        let weights = |first, out: &mut [E::Scalar]| challenge.lagrange(first, out);
+        let lagrange = weigh::<E::G1Config>(workspace, column, &mut msm, weights, &mut |points| {
             progress(SrsProgress {
                 phase: "check g_lagrange",
                 points,
@@ -131,7 +158,8 @@ fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
     Ok(())
 }
 
-/// Opens an SRS container, reads every frame, and checks its parts against each other as at import. Gives k.
+/// Opens an SRS container over any curve, reads every frame, and checks its parts against each other as at
+/// import. Gives k.
 ///
 /// # Errors
 /// Those of [`Srs::open_container`] and [`check_srs`].
@@ -140,7 +168,18 @@ pub fn verify_srs(
     path: &Path,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<u32> {
-    let srs = Srs::open_container(workspace, path)?;
-    check_srs(workspace, &srs, progress)?;
-    Ok(srs.k())
+    fn verify<E: KzgCurve>(
+        workspace: &Workspace,
+        container: &Container,
+        progress: &mut (dyn FnMut(SrsProgress) + Send),
+    ) -> Result<u32> {
+        let srs = opened::<E>(container)?;
+        check_srs(workspace, &srs, progress)?;
+        Ok(srs.k())
+    }
+    let container = Container::open(workspace, path)?;
+    match container.header().curve() {
+        CurveId::Bls12381 => verify::<ark_bls12_381::Bls12_381>(workspace, &container, progress),
+        _ => verify::<ark_bn254::Bn254>(workspace, &container, progress),
+    }
 }

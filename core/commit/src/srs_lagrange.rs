@@ -12,29 +12,31 @@
 //! 3. The sections are compared with each other ([`super::srs_check`]), and the file gets its name.
 //!
 //! Memory, all leased: the transform's, which takes what the budget has left. Disk: scratch of twice the
-//! Lagrange points (64 bytes each) while the transform runs.
+//! Lagrange points (64 bytes each, 96 over BLS12-381) while the transform runs.
 
 use std::path::Path;
 
-use ark_bn254::{G2Affine, g1};
+use ark_ec::short_weierstrass::Affine;
 use spillproof_format::header::MAGIC;
-use spillproof_format::params_kzg::{Region, SerdeFormat, root_of_unity};
-use spillproof_format::srs::sections;
-use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT};
+use spillproof_format::params_kzg::{Dialect, Region, Stated, root_of_unity};
+use spillproof_format::srs::{frame_bytes, sections};
+use spillproof_format::{Curve as CurveId, Kind};
 
+use super::compiled::KzgCurve;
 use super::ipa_file::copy;
-use super::srs::{G1, Srs, lagrange_from_monomial};
-use super::srs_check::{SrsProgress, check_srs};
+use super::srs::{Srs, curve_id, lagrange_from_monomial, opened};
+use super::srs_check::{SrsProgress, check_parts, check_region};
 use super::srs_import::{Import, write_pair};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, ContainerWriter, Placement, Workspace};
+use spillproof_engine::column::{Column, Container, ContainerWriter, Placement, Workspace};
 use spillproof_engine::error::Invalid;
-use spillproof_engine::storage::Segment;
+use spillproof_engine::storage::{File, Segment};
+use spillproof_kernels::pairing::G1Point;
 
 /// Makes the container `target` with the first `2^k` monomial points of `source` and their Lagrange form,
-/// with halo2's root of unity. `source` is a container or a `ParamsKZG` file (in `format`, or found from the
-/// length); all its points are taken if there is no `k`. Gives k and the root of the container. The target
+/// with halo2's root of unity. `source` is a container or a `ParamsKZG` file (what is not `stated` of it is
+/// found from its length and k), over any curve; all its points are taken if there is no `k`. Gives k and the root of the container. The target
 /// appears only when it is whole and checked.
 ///
 /// # Errors
@@ -46,10 +48,68 @@ pub fn add_lagrange(
     source: &Path,
     target: &Path,
     k: Option<u32>,
-    format: Option<SerdeFormat>,
+    stated: Stated,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<(u32, [u8; 32])> {
-    let monomial = Monomial::open(workspace, source, format)?;
+    let file = workspace.storage.open_unaligned(source)?;
+    if begins_with_magic(workspace, &file)? {
+        let container = Container::open(workspace, source)?;
+        return match container.header().curve() {
+            CurveId::Bls12381 => {
+                let srs = opened::<ark_bls12_381::Bls12_381>(&container)?;
+                add(
+                    workspace,
+                    (source, Monomial::Srs(Box::new(srs))),
+                    target,
+                    k,
+                    progress,
+                )
+            }
+            _ => {
+                let srs = opened::<ark_bn254::Bn254>(&container)?;
+                add(
+                    workspace,
+                    (source, Monomial::Srs(Box::new(srs))),
+                    target,
+                    k,
+                    progress,
+                )
+            }
+        };
+    }
+    let import = Import::open(workspace, source, file, stated)?;
+    match import.layout().encoding().dialect {
+        Dialect::Halo2 => {
+            let monomial = Monomial::<ark_bn254::Bn254>::ParamsKzg(import);
+            add(workspace, (source, monomial), target, k, progress)
+        }
+        Dialect::Midnight => {
+            let monomial = Monomial::<ark_bls12_381::Bls12_381>::ParamsKzg(import);
+            add(workspace, (source, monomial), target, k, progress)
+        }
+    }
+}
+
+/// Whether a file is a container.
+fn begins_with_magic(workspace: &Workspace, file: &File) -> Result<bool> {
+    if file.len_bytes() < MAGIC.len() as u64 {
+        return Ok(false);
+    }
+    let buffer = workspace.budget.buffer(4096, "SRS")?;
+    let buffer = file.read(buffer, [Segment::new(0, 0, MAGIC.len())]).wait()?;
+    Ok(buffer[..MAGIC.len()] == MAGIC)
+}
+
+fn add<E: KzgCurve>(
+    workspace: &Workspace,
+    (source, monomial): (&Path, Monomial<E>),
+    target: &Path,
+    k: Option<u32>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<(u32, [u8; 32])> {
+    if let Monomial::Srs(srs) = &monomial {
+        srs.monomial()?;
+    }
     let k = match k {
         Some(k) if k > monomial.k() => {
             return Err(Invalid::SrsSize {
@@ -67,9 +127,9 @@ pub fn add_lagrange(
 
 /// As [`add_lagrange`], for an SRS of at least `2^k` monomial points whose Lagrange points, if it has some,
 /// are not read. `source` is for errors.
-pub fn add_lagrange_to(
+pub fn add_lagrange_to<E: KzgCurve>(
     workspace: &Workspace,
-    (source, srs): (&Path, Srs),
+    (source, srs): (&Path, Srs<E>),
     target: &Path,
     k: u32,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
@@ -78,9 +138,9 @@ pub fn add_lagrange_to(
     to_container(workspace, (source, monomial), target, k, progress)
 }
 
-fn to_container(
+fn to_container<E: KzgCurve>(
     workspace: &Workspace,
-    (source, monomial): (&Path, Monomial),
+    (source, monomial): (&Path, Monomial<E>),
     target: &Path,
     k: u32,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
@@ -90,14 +150,15 @@ fn to_container(
         source: error,
     };
     let omega = root_of_unity(k).map_err(refuse)?;
+    let curve = curve_id::<E>()?;
     let mut writer = ContainerWriter::create(
         workspace,
         target,
         Kind::Srs,
-        Curve::Bn254,
-        SRS_FRAME_BYTES_DEFAULT,
+        curve,
+        frame_bytes(curve),
         [0; 32],
-        &sections(k, true, true).map_err(refuse)?,
+        &sections(curve, k, true, true).map_err(refuse)?,
     )?;
     if let Monomial::Srs(srs) = &monomial
         && srs.is_insecure()
@@ -108,52 +169,39 @@ fn to_container(
     let pair = monomial.pair(&writer)?;
     drop(monomial);
 
-    let transformed = lagrange_from_monomial(&g, omega, Placement::Disk, &mut |points| {
+    let transformed = lagrange_from_monomial::<E>(&g, omega, Placement::Disk, &mut |points| {
         progress(SrsProgress {
             phase: Region::GLagrange.name(),
             points,
             points_total: 1 << k,
         });
     })?;
-    let g_lagrange = copy::<g1::Config>(workspace, &transformed, writer.draft(1)?, &mut |_| ())?;
+    let g_lagrange = copy::<E::G1Config>(workspace, &transformed, writer.draft(1)?, &mut |_| ())?;
     drop(transformed);
-    let srs = Srs::from_columns(k, Some(g), Some(g_lagrange), pair)?;
-    check_srs(workspace, &srs, progress).map_err(|error| match error {
-        // The target has no name yet: parts that do not belong together came from the source.
-        Error::Format { source, .. } => refuse(source),
-        other => other,
-    })?;
+    let srs = Srs::<E>::from_columns(k, Some(g), Some(g_lagrange), pair)?;
+    // The points of a linear combination are where the points are that it is of.
+    workspace
+        .run(|| check_parts(workspace, &srs, progress))
+        .map_err(|error| match error {
+            // The target has no name yet: parts that do not belong together came from the source.
+            Error::Format { source, .. } => refuse(source),
+            other => other,
+        })?;
     drop(srs);
     Ok((k, writer.publish()?))
 }
 
 /// Where the monomial points are.
-enum Monomial {
-    Srs(Box<Srs>),
+enum Monomial<E: KzgCurve> {
+    Srs(Box<Srs<E>>),
     ParamsKzg(Import),
 }
 
-impl Monomial {
-    fn open(workspace: &Workspace, source: &Path, format: Option<SerdeFormat>) -> Result<Self> {
-        let file = workspace.storage.open_unaligned(source)?;
-        let mut magic = [0; MAGIC.len()];
-        if file.len_bytes() >= magic.len() as u64 {
-            let buffer = workspace.budget.buffer(4096, "SRS")?;
-            let buffer = file.read(buffer, [Segment::new(0, 0, magic.len())]).wait()?;
-            magic.copy_from_slice(&buffer[..MAGIC.len()]);
-        }
-        if magic != MAGIC {
-            return Import::open(workspace, source, file, format).map(Self::ParamsKzg);
-        }
-        let srs = Srs::open_container(workspace, source)?;
-        srs.monomial()?;
-        Ok(Self::Srs(Box::new(srs)))
-    }
-
+impl<E: KzgCurve> Monomial<E> {
     fn k(&self) -> u32 {
         match self {
             Self::Srs(srs) => srs.k(),
-            Self::ParamsKzg(import) => import.k(),
+            Self::ParamsKzg(import) => import.layout().k(),
         }
     }
 
@@ -164,26 +212,29 @@ impl Monomial {
         writer: &ContainerWriter,
         count: u64,
         progress: &mut dyn FnMut(SrsProgress),
-    ) -> Result<Column<G1>> {
+    ) -> Result<Column<G1Point<E>>> {
         match self {
             Self::Srs(srs) => {
                 let points = srs.monomial()?.prefix(count)?;
-                copy::<g1::Config>(workspace, &points, writer.draft(0)?, &mut |points| {
+                let copied = copy::<E::G1Config>(workspace, &points, writer.draft(0)?, &mut |points| {
                     progress(SrsProgress {
                         phase: Region::G.name(),
                         points,
                         points_total: count,
                     });
-                })
+                })?;
+                let place = |index| (index, points.file_offset(index));
+                check_region::<E::G1Config>(&copied, Region::G, (points.name().as_ref(), &place))?;
+                Ok(copied)
             }
-            Self::ParamsKzg(import) => import.points(writer, 0, Region::G, count, progress),
+            Self::ParamsKzg(import) => import.points::<E::G1Config>(writer, 0, Region::G, count, progress),
         }
     }
 
-    fn pair(&self, writer: &ContainerWriter) -> Result<[G2Affine; 2]> {
+    fn pair(&self, writer: &ContainerWriter) -> Result<[Affine<E::G2Config>; 2]> {
         match self {
-            Self::Srs(srs) => write_pair(writer, 2, srs.pair()),
-            Self::ParamsKzg(import) => import.pair(writer, 2),
+            Self::Srs(srs) => write_pair::<E>(writer, 2, srs.pair()),
+            Self::ParamsKzg(import) => import.pair::<E>(writer, 2),
         }
     }
 }

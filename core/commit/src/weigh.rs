@@ -17,7 +17,7 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::AdditiveGroup;
 use spillproof_format::{FormatError, native};
 
-use super::srs_check::chunk_points;
+use super::chunks::chunk_points;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Element, Workspace};
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_challenge_in_the_domain_is_not_taken() {
-        let omega = root_of_unity(4).expect("k in range");
+        let omega: Fr = root_of_unity(4).expect("k in range");
         assert!(Challenge::new(4, omega, omega.pow([3])).is_none());
         assert!(Challenge::new(4, omega, Fr::ZERO).is_none());
         assert!(Challenge::new(4, omega, Fr::from(2u64)).is_some());

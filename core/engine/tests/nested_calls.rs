@@ -33,7 +33,8 @@ impl Scene {
             Arc::new(builder.threads(threads).build().unwrap())
         };
         let (session, other) = (session(), session());
-        let srs = generate_scratch(session.workspace(), 3, Fr::from(77u64), |_| ()).unwrap();
+        let srs =
+            generate_scratch::<ark_bn254::Bn254>(session.workspace(), 3, Fr::from(77u64), |_| ()).unwrap();
         let mut writer = Writer::scratch(session.workspace(), "column", 8, Placement::Disk).unwrap();
         writer.push(&[Fr::from(2u64); 8]).unwrap();
         let column = writer.finish().unwrap();
@@ -88,7 +89,7 @@ const OUTER: [Outer; 11] = [
     ("Session::admit", |scene, inner| in_task(&scene.session, inner)),
     ("the progress of an SRS", |scene, inner| {
         let workspace = scene.session.workspace();
-        generate_scratch(workspace, 1, Fr::from(77u64), |_| inner()).unwrap();
+        generate_scratch::<ark_bn254::Bn254>(workspace, 1, Fr::from(77u64), |_| inner()).unwrap();
     }),
     ("Cells::read", |scene, inner| {
         let mut cells = Cells::<u64>::zeroed(scene.session.workspace(), "cells", 1 << 16, (1, 4)).unwrap();

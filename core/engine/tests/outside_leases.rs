@@ -21,7 +21,7 @@ fn outside_peak_bytes(k: u32) -> u64 {
     let storage = Storage::builder().dir(dir.path()).build().expect("storage");
     // Small enough that neither size fits: both take the streamed ways.
     let workspace = Workspace::new(storage, Budget::new(3 << 20));
-    let srs = generate_scratch(&workspace, k, Fr::from(77u64), |_| ()).expect("SRS");
+    let srs = generate_scratch::<ark_bn254::Bn254>(&workspace, k, Fr::from(77u64), |_| ()).expect("SRS");
 
     CountingAlloc::reset_peaks();
     let before = CountingAlloc::outside_leases_peak_bytes();

@@ -96,7 +96,8 @@ fn callers_on_every_thread_take_turns() {
         .dir(dir.path())
         .build()
         .expect("a session");
-    let srs = generate_scratch(session.workspace(), 10, Fr::from(77u64), |_| ()).expect("an SRS");
+    let srs = generate_scratch::<ark_bn254::Bn254>(session.workspace(), 10, Fr::from(77u64), |_| ())
+        .expect("an SRS");
     let values = vec![Fr::from(3u64); 1 << 10];
     let commit = || kzg::commit(&srs, &[Scalars::Slice(&values)]).expect("committed")[0];
     let wanted = commit();
@@ -169,7 +170,7 @@ fn an_accelerator_is_asked_for_whom_it_may_be_and_its_jobs_are_counted() {
     let session = Arc::new(builder().accelerator(Arc::new(Zero)).build().unwrap());
     let other = Arc::new(builder().build().unwrap());
     assert!(other.accelerator().is_none());
-    let srs = generate_scratch(session.workspace(), 6, Fr::from(77u64), |_| ()).unwrap();
+    let srs = generate_scratch::<ark_bn254::Bn254>(session.workspace(), 6, Fr::from(77u64), |_| ()).unwrap();
     let values = vec![Fr::from(3u64); 1 << 6];
     let commit = || kzg::commit(&srs, &[Scalars::Slice(&values)]).unwrap()[0];
     let accelerator = session.accelerator().unwrap();

@@ -2,7 +2,7 @@
 
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::geometry::DIGEST_BYTES;
-use spillproof_format::groth16::frame_bytes;
+use spillproof_format::srs::frame_bytes;
 use spillproof_format::{FormatError, GroupId, PointFault, hex};
 
 use super::{Coefficient, Constraints, G1Point, G2Point, PairingCurve, Shape};

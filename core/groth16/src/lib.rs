@@ -38,11 +38,6 @@ mod task;
 pub use ark_bls12_381::Bls12_381;
 #[doc(hidden)]
 pub use ark_bn254::Bn254;
-use ark_ec::bls12::{Bls12, Bls12Config};
-use ark_ec::bn::{Bn, BnConfig};
-use ark_ec::pairing::Pairing;
-use ark_ec::short_weierstrass::{Affine, Projective};
-
 pub use compiled::PairingCurve;
 pub use constraints::Constraints;
 pub(crate) use file::check_curve;
@@ -53,52 +48,5 @@ pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, quer
 #[doc(hidden)]
 pub use spillproof_format::Curve as CurveId;
 pub use spillproof_format::groth16::{Coefficient, Shape};
+pub use spillproof_kernels::pairing::{G1Point, G2Point, PairingGroups};
 pub use task::{plan, prove_in};
-
-use spillproof_kernels::curve::{Curve, Point};
-use spillproof_kernels::field::KernelField;
-
-/// The scalars and groups of a curve with a pairing, which the kernels have arithmetic for.
-///
-/// Implemented for the curves of arkworks' families BN and BLS12 with scalars of four limbs.
-pub trait PairingGroups:
-    Pairing<
-        ScalarField = Self::Scalar,
-        G1 = Projective<Self::G1Config>,
-        G1Affine = Affine<Self::G1Config>,
-        G2 = Projective<Self::G2Config>,
-        G2Affine = Affine<Self::G2Config>,
-    >
-{
-    /// The scalars of both groups.
-    type Scalar: KernelField;
-    /// The curve of the first group.
-    type G1Config: Curve<ScalarField = Self::Scalar>;
-    /// The curve of the second group.
-    type G2Config: Curve<ScalarField = Self::Scalar>;
-}
-
-impl<P, F> PairingGroups for Bn<P>
-where
-    P: BnConfig<G1Config: Curve<ScalarField = F>, G2Config: Curve<ScalarField = F>>,
-    F: KernelField,
-{
-    type Scalar = F;
-    type G1Config = P::G1Config;
-    type G2Config = P::G2Config;
-}
-
-impl<P, F> PairingGroups for Bls12<P>
-where
-    P: Bls12Config<G1Config: Curve<ScalarField = F>, G2Config: Curve<ScalarField = F>>,
-    F: KernelField,
-{
-    type Scalar = F;
-    type G1Config = P::G1Config;
-    type G2Config = P::G2Config;
-}
-
-/// A point of the first group as it lies on disk.
-pub type G1Point<E> = Point<<E as PairingGroups>::G1Config>;
-/// A point of the second group as it lies on disk.
-pub type G2Point<E> = Point<<E as PairingGroups>::G2Config>;

@@ -111,6 +111,76 @@ impl<F: CoordinateField> Element for Coordinates<F> {
     }
 }
 
+/// A point in three coordinates, as programs hold it that add points: (x, y, z) stands for (x/z^2, y/z^3), and
+/// z = 0 for infinity.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jacobian<F> {
+    /// The x coordinate, times z^2.
+    pub x: F,
+    /// The y coordinate, times z^3.
+    pub y: F,
+    /// Zero for infinity.
+    pub z: F,
+}
+
+impl<F: CoordinateField> Jacobian<F> {
+    /// The neutral element.
+    pub const INFINITY: Self = Self {
+        x: F::ZERO,
+        y: F::ZERO,
+        z: F::ZERO,
+    };
+
+    /// The point in arkworks' form. Whether it lies on the curve is not checked.
+    pub fn to_projective<P: Curve + CurveConfig<BaseField = F>>(&self) -> Projective<P> {
+        match self.z.is_zero() {
+            true => Projective::default(),
+            false => Projective::new_unchecked(self.x, self.y, self.z),
+        }
+    }
+}
+
+/// With z = 1.
+impl<F: CoordinateField> From<&Coordinates<F>> for Jacobian<F> {
+    fn from(point: &Coordinates<F>) -> Self {
+        match point.is_infinity() {
+            true => Self::INFINITY,
+            false => Self {
+                x: point.x,
+                y: point.y,
+                z: F::ONE,
+            },
+        }
+    }
+}
+
+/// x, y, z.
+impl<F: CoordinateField> Element for Jacobian<F> {
+    const BYTES: usize = 3 * F::BYTES;
+    const SPARE: Option<SpareBits> = F::SPARE;
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Self {
+        let (x, rest) = bytes.split_at(F::BYTES);
+        let (y, z) = rest.split_at(F::BYTES);
+        Self {
+            x: F::decode(x),
+            y: F::decode(y),
+            z: F::decode(z),
+        }
+    }
+
+    #[inline]
+    fn encode(&self, out: &mut [u8]) {
+        let (x, rest) = out.split_at_mut(F::BYTES);
+        let (y, z) = rest.split_at_mut(F::BYTES);
+        self.x.encode(x);
+        self.y.encode(y);
+        self.z.encode(z);
+    }
+}
+
 /// Many points to affine form, with one inversion for all of them. Memory: two Jacobian points for each while
 /// it runs.
 pub fn normalize<P: Curve>(points: &[Projective<P>]) -> Vec<Point<P>> {
@@ -145,6 +215,11 @@ mod tests {
             point.encode(&mut bytes);
             assert_eq!(Point::<P>::decode(&bytes), *point);
             assert_eq!(point.is_infinity(), bytes.iter().all(|byte| *byte == 0));
+            let jacobian = Jacobian::from(point);
+            assert_eq!(jacobian.to_projective::<P>(), point.to_projective::<P>());
+            let mut bytes = vec![0; Jacobian::<P::BaseField>::BYTES];
+            jacobian.encode(&mut bytes);
+            assert_eq!(Jacobian::decode(&bytes), jacobian);
         }
     }
 

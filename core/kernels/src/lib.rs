@@ -10,6 +10,7 @@
 //! - [`backend`]: the same several elements at a time, with the instructions that the processor has.
 //! - [`curve`]: affine points.
 //! - [`compiled`]: the fields and curves that kernels are compiled for.
+//! - [`pairing`]: the groups of curves with a pairing.
 //! - [`points`]: multiples of many points, sums and differences.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group
@@ -24,6 +25,7 @@ pub mod error;
 pub mod field;
 pub mod msm;
 pub mod ntt;
+pub mod pairing;
 pub mod parallel;
 pub mod points;
 pub mod poly;

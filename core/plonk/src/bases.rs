@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use spillproof_commit::{
-    HALO2_ROOT_OF_UNITY, RAW_G2_BYTES, SRS_FRAME_BYTES, Srs, SrsProgress, check_srs, generate_scratch,
-    lagrange_from_monomial, omega,
+    Engine, HALO2_ROOT_OF_UNITY, RAW_G2_BYTES, SRS_FRAME_BYTES, Srs, SrsProgress, check_srs,
+    generate_scratch, lagrange_from_monomial, omega,
 };
 use spillproof_engine::column::{Column, Draft, Element, MappedColumn, Placement, Plain, Workspace, Writer};
 use spillproof_engine::stream::Scalars;
@@ -43,7 +43,7 @@ impl<C: Element + Plain> StoredSrs<C> {
     /// # Errors
     /// If it is no SRS over BN254, or has no monomial points; where the disk or the budget has no room.
     pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
-        let srs = Srs::open_container(workspace, path)?;
+        let srs = <Srs>::open_container(workspace, path)?;
         let monomial = StoredBasis::new(srs.monomial()?.cast()?)?;
         let lagrange = match srs.lagrange() {
             Ok(points) => StoredBasis::new(points.cast()?)?,
@@ -69,8 +69,8 @@ pub fn check_parts(
     pair: [[u8; RAW_G2_BYTES]; 2],
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<()> {
-    let points = Srs::pair_of_raw(monomial.name(), &pair)?;
-    let srs = Srs::from_columns(k, Some(monomial), Some(lagrange), points)?;
+    let points = <Srs>::pair_of_native(monomial.name(), &pair)?;
+    let srs = <Srs>::from_columns(k, Some(monomial), Some(lagrange), points)?;
     Ok(check_srs(workspace, &srs, progress)?)
 }
 
@@ -108,7 +108,7 @@ impl<C: Element + Plain> StoredBasis<C> {
     /// # Errors
     /// Where the disk or the budget has no room.
     pub fn generate(workspace: &Workspace, k: u32, s: Scalar) -> Result<[Self; 2]> {
-        let srs = generate_scratch(workspace, k, s, |_| ())?;
+        let srs = generate_scratch::<Engine>(workspace, k, s, |_| ())?;
         let bases = |column: &Column<Point>| Self::new(column.cast()?);
         Ok([bases(srs.monomial()?)?, bases(srs.lagrange()?)?])
     }
@@ -159,7 +159,7 @@ impl<C: Element + Plain> StoredBasis<C> {
     pub fn to_lagrange(&self, k: u32) -> Result<Self> {
         let monomial = self.column.prefix(1 << k)?.cast()?;
         Self::new(
-            lagrange_from_monomial(
+            lagrange_from_monomial::<Engine>(
                 &monomial,
                 omega(HALO2_ROOT_OF_UNITY, k)?,
                 Placement::Auto,

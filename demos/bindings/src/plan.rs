@@ -1,7 +1,7 @@
 //! What a commitment, an opening, a sum or a transform will take, before any work: the engine's dry run of
 //! it.
 
-use spillproof_commit::{G1, SRS_FRAME_BYTES, Scalar, Srs, kzg};
+use spillproof_commit::{Engine, G1, SRS_FRAME_BYTES, Scalar, Srs, kzg};
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Draft, Placement, Workspace, Writer};
 use spillproof_engine::plan::{Plan, Rates};
@@ -63,7 +63,7 @@ impl Job {
             let values = || Writer::<Scalar>::scratch(workspace, "values", count, Placement::Disk)?.finish();
             match self {
                 Self::Commit | Self::Open => {
-                    let srs = Srs::from_columns(log_n, Some(points()?), None, Default::default())?;
+                    let srs = <Srs>::from_columns(log_n, Some(points()?), None, Default::default())?;
                     let values = values()?;
                     if self == Self::Commit {
                         let _step = step!(workspace, "commit");
@@ -76,7 +76,7 @@ impl Job {
                 Self::Msm => {
                     let (points, values) = (points()?, values()?);
                     let _step = step!(workspace, "msm");
-                    kzg::commit_over(&points, &[Scalars::Column(&values)])?;
+                    kzg::commit_over::<Engine>(&points, &[Scalars::Column(&values)])?;
                 }
                 Self::Ntt => {
                     let values = values()?;

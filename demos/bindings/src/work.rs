@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use ark_ff::FftField;
 pub use spillproof_commit::Basis;
 use spillproof_commit::kzg;
-use spillproof_commit::{G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
+use spillproof_commit::{Engine, G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
 use spillproof_commit::{import_params_kzg, verify_srs};
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::stream::{self, Transform};
+use spillproof_format::params_kzg::{Dialect, Stated};
 
 use crate::bytes::{self, G2_BYTES, POINT_BYTES, SCALAR_BYTES, Scalars};
 use crate::column::CallerColumn;
@@ -109,11 +110,11 @@ pub struct Opening {
 /// # Errors
 /// The engine's.
 pub fn generate_srs(session: &Session, path: &Path, k: u32, secret: Scalar) -> Result<()> {
-    generate(session.workspace(), path, k, secret, |_| ())?;
+    generate::<Engine>(session.workspace(), path, k, secret, |_| ())?;
     Ok(())
 }
 
-/// Imports a `ParamsKZG` file of halo2. Every point is checked.
+/// Imports a `ParamsKZG` file of halo2 over BN254. Every point is checked.
 ///
 /// # Errors
 /// The engine's.
@@ -122,7 +123,7 @@ pub fn import_srs(session: &Session, source: &Path, target: &Path) -> Result<Imp
         session.workspace(),
         source,
         target,
-        None,
+        Stated::of(Dialect::Halo2),
         &mut |_| (),
     )?)
 }
@@ -234,7 +235,7 @@ pub fn msm(session: &Session, points: &[u8], scalars: &Values<'_>) -> Result<[u8
 /// # Errors
 /// The engine's.
 pub fn msm_over(points: &Column<G1>, scalars: &Values<'_>) -> Result<[u8; POINT_BYTES]> {
-    let sums = kzg::commit_over(points, &[scalars.of_sum()])?;
+    let sums = kzg::commit_over::<Engine>(points, &[scalars.of_sum()])?;
     Ok(bytes::of_point(&sums.first().copied().unwrap_or_default()))
 }
 

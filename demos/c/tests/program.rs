@@ -188,7 +188,7 @@ fn run(k: u32) {
     let workspace = session.workspace();
     let generated = |name: &str, k| {
         let path = dir.path().join(name);
-        let srs = generate(workspace, &path, k, Fr::from(SECRET), |_| ()).unwrap();
+        let srs = generate::<ark_bn254::Bn254>(workspace, &path, k, Fr::from(SECRET), |_| ()).unwrap();
         (path, srs)
     };
     let (path, srs) = generated("srs", k);

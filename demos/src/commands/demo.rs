@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use spillproof_commit::{export_params_kzg, generate};
+use spillproof_commit::{Engine, export_params_kzg, generate};
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_format::params_kzg::SerdeFormat;
@@ -177,7 +177,7 @@ fn make_parameters(
 ) -> Result<()> {
     let workspace = session.workspace();
     session.run(|| {
-        generate(workspace, container, k, secret(1), progress)?;
+        generate::<Engine>(workspace, container, k, secret(1), progress)?;
         export_params_kzg(
             workspace,
             container,

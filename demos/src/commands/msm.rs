@@ -8,7 +8,7 @@ use ark_bn254::{Fr, G1Affine, g1};
 use ark_ec::AffineRepr;
 use ark_ff::{BigInteger, PrimeField};
 use serde::Serialize;
-use spillproof_commit::{G1, kzg};
+use spillproof_commit::{Engine, G1, kzg};
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Draft, Placement, Writer};
@@ -193,6 +193,6 @@ pub fn scalars_to_disk(session: &Session, seed: u64, n: u64, progress: &Progress
 
 /// The sum, from disk.
 pub fn msm_from_disk(bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
-    let sums = kzg::commit_over(bases, &[Scalars::Column(scalars)])?;
+    let sums = kzg::commit_over::<Engine>(bases, &[Scalars::Column(scalars)])?;
     Ok(sums.first().copied().unwrap_or_default())
 }

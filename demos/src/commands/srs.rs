@@ -1,34 +1,36 @@
-//! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of
-//! no secret.
+//! `spillproof srs`: structured reference strings on disk, for halo2 and for midnight-proofs, and the
+//! parameters of zcash's halo2, which are of no secret.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use rand::SeedableRng;
+use ark_bls12_381::Bls12_381;
+use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 use spillproof_circuits::zcash::params::{Pasta, PastaParams};
 use spillproof_commit::{
-    Scalar, SrsProgress, add_lagrange, export_params_kzg, generate, import_params_kzg, verify_srs,
+    Engine, KzgCurve, Scalar, Srs, SrsProgress, add_lagrange, check_srs, export_params_kzg, generate,
+    import_params_kzg, verify_srs,
 };
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Container;
 use spillproof_engine::storage::Packed;
-use spillproof_format::params_kzg::SerdeFormat;
-use spillproof_format::{Curve, Kind};
+use spillproof_format::params_kzg::{Dialect, Layout, Region, SerdeFormat, Stated};
+use spillproof_format::{Basis, Content, Curve, Kind};
 
 use super::temporary::{Removed, scratch_file};
-use crate::args::{FormatName, Global, ParamsOf, Srs as Command};
+use crate::args::{FormatName, Global, ParamsKind, ParamsOf, Srs as Command};
 use crate::failure::Failure;
 use crate::output::STANDARD;
 use crate::read_once::ReadOnce;
 use crate::report::progress::Progress;
 use crate::report::table::bytes;
 use crate::run::{Result, Run, hex};
-use crate::systems::params::INSECURE;
+use crate::systems::params::{self, INSECURE, kzg_file};
 
 /// Runs the command.
 ///
@@ -44,7 +46,13 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             format,
         } => import(global, file, of, out, *format),
         Command::Export { file, out, format } => export(global, file, out, *format),
-        Command::Lagrange { file, out, k, format } => lagrange(global, file, out, *k, format.map(Into::into)),
+        Command::Lagrange { file, out, k, format } => {
+            let stated = Stated {
+                format: format.map(Into::into),
+                ..Stated::default()
+            };
+            lagrange(global, file, out, *k, stated)
+        }
         Command::Verify { file } => verify(global, file),
         Command::Inspect { file } => inspect(global, file),
     }
@@ -64,13 +72,20 @@ pub(super) struct Contents {
     file: String,
     kind: String,
     curve: String,
-    root: String,
+    /// What the file is, or was made of, if that is no container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Of a container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
     /// Of the content, where all of it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_digest: Option<String>,
     /// Whether its secret is known.
     insecure: bool,
-    frame_bytes: u32,
+    /// Of a container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame_bytes: Option<u32>,
     sections: Vec<Section>,
 }
 
@@ -88,26 +103,65 @@ impl Contents {
             file: container.path().display().to_string(),
             kind: format!("{:?}", header.kind()),
             curve: format!("{:?}", header.curve()),
-            root: hex(&container.root()),
+            source: None,
+            root: Some(hex(&container.root())),
             content_digest: None,
             insecure: header.is_insecure,
-            frame_bytes: header.frame_bytes(),
+            frame_bytes: Some(header.frame_bytes()),
+            sections: sections.collect(),
+        }
+    }
+
+    /// Those of a `ParamsKZG` file.
+    fn of_params_kzg(file: &Path, layout: &Layout) -> Self {
+        let sections = Region::ALL.into_iter().map(|region| {
+            let (content, basis) = match region {
+                Region::G => (Content::G1, Basis::Monomial),
+                Region::GLagrange => (Content::G1, Basis::Lagrange),
+                Region::G2 | Region::SG2 => (Content::G2, Basis::None),
+            };
+            Section {
+                label: region.name().to_owned(),
+                content: format!("{content:?}"),
+                basis: format!("{basis:?}"),
+                elements: layout.points(region),
+                bytes: layout.region_bytes(region),
+            }
+        });
+        Self {
+            file: file.display().to_string(),
+            kind: "ParamsKZG".to_owned(),
+            curve: format!("{:?}", layout.encoding().dialect.curve()),
+            source: Some(layout.encoding().to_string()),
+            root: None,
+            content_digest: None,
+            insecure: false,
+            frame_bytes: None,
             sections: sections.collect(),
         }
     }
 
     pub(super) fn tell(&self, run: &Run) {
-        run.say(format_args!(
-            "{}: {} over {}, frames of {}",
-            self.file,
-            self.kind,
-            self.curve,
-            bytes(self.frame_bytes.into())
-        ));
+        match (self.frame_bytes, &self.source) {
+            (Some(frame_bytes), _) => run.say(format_args!(
+                "{}: {} over {}, frames of {}",
+                self.file,
+                self.kind,
+                self.curve,
+                bytes(frame_bytes.into())
+            )),
+            (None, source) => run.say(format_args!(
+                "{}: {}",
+                self.file,
+                source.as_ref().unwrap_or(&self.kind)
+            )),
+        }
         if self.insecure {
             run.say(INSECURE);
         }
-        run.say(format_args!("root {}", self.root));
+        if let Some(root) = &self.root {
+            run.say(format_args!("root {root}"));
+        }
         if let Some(digest) = &self.content_digest {
             run.say(format_args!("content {digest}"));
         }
@@ -128,29 +182,55 @@ impl Contents {
 }
 
 fn make(global: &Global, k: u32, seed: Option<u64>, of: &ParamsOf, out: &Path) -> Result<()> {
-    let pasta = of.pasta()?;
-    if pasta.is_some() && seed.is_some() {
-        let reason = "--seed is for --system axiom: leave it out, zcash's parameters are of no secret";
+    let kind = of.kind()?;
+    if matches!(kind, ParamsKind::Zcash(_)) && seed.is_some() {
+        let reason = "--seed is for KZG: leave it out, zcash's parameters are of no secret";
         return Err(Failure::Usage(reason.into()));
     }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    match pasta {
-        None => {
-            run.recorder.phase("generate", |progress| {
-                progress.length(2 << k);
-                session.run(|| {
-                    let secret = secret(seed.unwrap_or(1));
-                    generate(session.workspace(), out, k, secret, |points| progress.at(points))
-                })
-            })?;
+    let seed = seed.unwrap_or(1);
+    match kind {
+        ParamsKind::Kzg(None | Some(Dialect::Halo2)) => {
+            make_kzg::<Engine>(&mut run, &session, (k, secret(seed)), out)?;
         }
-        Some(pasta) => compute(&mut run, &session, (pasta, k), out)?,
+        ParamsKind::Kzg(Some(Dialect::Midnight)) => {
+            make_kzg::<Bls12_381>(&mut run, &session, (k, secret_of_midnight(seed)), out)?;
+        }
+        ParamsKind::Zcash(pasta) => compute(&mut run, &session, (pasta, k), out)?,
     }
     let contents = Contents::of(&Container::open(session.workspace(), out)?);
     contents.tell(&run);
     run.finish("srs gen", &contents)?;
     Ok(())
+}
+
+/// Makes an SRS of `2^k` points from a secret.
+fn make_kzg<E: KzgCurve>(
+    run: &mut Run,
+    session: &Arc<Session>,
+    (k, secret): (u32, E::Scalar),
+    out: &Path,
+) -> Result<()> {
+    run.recorder.phase("generate", |progress| {
+        progress.length(2 << k);
+        session.run(|| generate::<E>(session.workspace(), out, k, secret, |points| progress.at(points)))
+    })?;
+    Ok(())
+}
+
+/// The secret of an insecure SRS for midnight-proofs: the first scalar of ChaCha20 from the seed, as its
+/// `unsafe_setup` would draw it.
+pub fn secret_of_midnight(seed: u64) -> ark_bls12_381::Fr {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    loop {
+        let mut limbs = std::array::from_fn(|_| rng.next_u64());
+        // The scalars have 255 bits.
+        limbs[3] &= u64::MAX >> 1;
+        if let Some(secret) = ark_ff::PrimeField::from_bigint(ark_ff::BigInt(limbs)) {
+            return secret;
+        }
+    }
 }
 
 /// The secret of an insecure SRS: the first scalar of ChaCha20 from the seed, as stock's `setup` would draw
@@ -236,26 +316,38 @@ fn write_to(session: &Session, params: &dyn PastaParams, file: &Path) -> Result<
 }
 
 fn import(global: &Global, file: &Path, of: &ParamsOf, out: &Path, format: Option<FormatName>) -> Result<()> {
-    let pasta = of.pasta()?;
-    if pasta.is_some() && format.is_some() {
+    let kind = of.kind()?;
+    if matches!(kind, ParamsKind::Zcash(_)) && format.is_some() {
         return Err(no_format());
     }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    match pasta {
-        None => {
-            run.recorder.phase("import and check", |progress| {
+    let mut source = None;
+    match kind {
+        ParamsKind::Kzg(dialect) => {
+            let stated = Stated {
+                dialect,
+                format: format.map(Into::into),
+            };
+            let imported = run.recorder.phase("import and check", |progress| {
                 session.run(|| {
-                    let format = format.map(Into::into);
-                    import_params_kzg(session.workspace(), file, out, format, &mut |now| {
+                    import_params_kzg(session.workspace(), file, out, stated, &mut |now| {
                         follow(progress, now)
                     })
                 })
             })?;
+            run.say(format_args!(
+                "{}: {}, k = {}",
+                file.display(),
+                imported.encoding,
+                imported.k
+            ));
+            source = Some(imported.encoding.to_string());
         }
-        Some(pasta) => take(&mut run, &session, pasta, [file, out])?,
+        ParamsKind::Zcash(pasta) => take(&mut run, &session, pasta, [file, out])?,
     }
-    let contents = Contents::of(&Container::open(session.workspace(), out)?);
+    let mut contents = Contents::of(&Container::open(session.workspace(), out)?);
+    contents.source = source;
     contents.tell(&run);
     run.finish("srs import", &contents)?;
     Ok(())
@@ -280,6 +372,10 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
     let session = run.session(ByteSize::Auto)?;
     let container = Container::open(session.workspace(), file)?;
     let (pasta, insecure) = (pasta_of(&container), container.header().is_insecure);
+    let layout = match container.header().curve() {
+        Curve::Bls12381 => "ParamsKZG of midnight-proofs over BLS12-381",
+        _ => "ParamsKZG",
+    };
     drop(container);
     if pasta.is_some() && format.is_some() {
         return Err(no_format());
@@ -291,7 +387,7 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
     let (k, layout, format) = match pasta {
         None => {
             let k = export_kzg(&mut run, &session, file, out, format)?;
-            (k, "ParamsKZG", format!("{format:?}"))
+            (k, layout, format!("{format:?}"))
         }
         Some(pasta) => {
             let k = give(&mut run, &session, pasta, [file, out])?;
@@ -346,18 +442,12 @@ fn give(run: &mut Run, session: &Arc<Session>, pasta: Pasta, [file, out]: [&Path
     })
 }
 
-fn lagrange(
-    global: &Global,
-    file: &Path,
-    out: &Path,
-    k: Option<u32>,
-    format: Option<SerdeFormat>,
-) -> Result<()> {
+fn lagrange(global: &Global, file: &Path, out: &Path, k: Option<u32>, stated: Stated) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     run.recorder.phase("Lagrange points and check", |progress| {
         session.run(|| {
-            add_lagrange(session.workspace(), file, out, k, format, &mut |now| {
+            add_lagrange(session.workspace(), file, out, k, stated, &mut |now| {
                 follow(progress, now);
             })
         })
@@ -373,7 +463,41 @@ pub(super) fn follow(progress: &Progress, now: SrsProgress) {
     progress.at(now.points);
 }
 
+/// Where everything is in a `ParamsKZG` file; `None` for any other.
+fn params_kzg(file: &Path) -> Result<Option<Layout>> {
+    Ok(match params::kind_of(file)? {
+        params::Kind::Other => kzg_file(file).ok().map(|(_, layout)| layout),
+        params::Kind::Container | params::Kind::PowersOfTau => None,
+    })
+}
+
+/// Checks a `ParamsKZG` file where it is.
+fn verify_params_kzg(global: &Global, file: &Path, layout: &Layout) -> Result<()> {
+    fn check<E: KzgCurve>(session: &Session, file: &Path, progress: &Progress) -> Result<()> {
+        let workspace = session.workspace();
+        session.run(|| {
+            let srs = Srs::<E>::open_params_kzg(workspace, file, None)?;
+            Ok(check_srs(workspace, &srs, &mut |now| follow(progress, now))?)
+        })
+    }
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let contents = Contents::of_params_kzg(file, layout);
+    contents.tell(&run);
+    run.recorder
+        .phase("check the parts", |progress| match layout.encoding().dialect {
+            Dialect::Halo2 => check::<Engine>(&session, file, progress),
+            Dialect::Midnight => check::<Bls12_381>(&session, file, progress),
+        })?;
+    run.say("the parts belong together (random combination, pairing)");
+    run.finish("srs verify", &contents)?;
+    Ok(())
+}
+
 fn verify(global: &Global, file: &Path) -> Result<()> {
+    if let Some(layout) = params_kzg(file)? {
+        return verify_params_kzg(global, file, &layout);
+    }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let contents = run.recorder.phase("check digests", |progress| {
@@ -405,7 +529,10 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
 fn inspect(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let contents = Contents::of(&Container::open(session.workspace(), file)?);
+    let contents = match params_kzg(file)? {
+        Some(layout) => Contents::of_params_kzg(file, &layout),
+        None => Contents::of(&Container::open(session.workspace(), file)?),
+    };
     contents.tell(&run);
     run.finish("srs inspect", &contents)?;
     Ok(())
@@ -422,11 +549,22 @@ mod tests {
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]
+    fn a_seed_gives_the_secret_that_midnight_proofs_draws() {
+        use halo2_axiom::halo2curves::ff::{Field, PrimeField};
+        for seed in 0..20 {
+            let theirs = midnight_curves::Fq::random(ChaCha20Rng::seed_from_u64(seed));
+            let ours = secret_of_midnight(seed);
+            let ours = ark_ff::BigInteger::to_bytes_le(&ark_ff::PrimeField::into_bigint(ours));
+            assert_eq!(ours, theirs.to_repr(), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn a_seed_gives_the_srs_that_stock_makes_of_it() {
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::builder().dir(dir.path()).build().unwrap();
         let workspace = Workspace::new(storage, Budget::new(64 << 20));
-        let srs = generate_scratch(&workspace, 5, secret(9), |_| {}).unwrap();
+        let srs = generate_scratch::<Engine>(&workspace, 5, secret(9), |_| {}).unwrap();
         let stock = insecure_params(5, 9);
         let points = srs
             .monomial()

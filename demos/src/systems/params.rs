@@ -16,8 +16,8 @@ use spillproof_engine::plan::Rates;
 use spillproof_engine::storage::{Backend, Storage};
 use spillproof_format::header::{HEADER_BYTES, Header, MAGIC};
 use spillproof_format::native::{NativeField, point_bytes};
-use spillproof_format::params_kzg::points::{read_checked, write_format};
-use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_format::params_kzg::points::{self, Check};
+use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region, SerdeFormat, Stated};
 use spillproof_groth16::iden3::{import_ptau, open_ptau};
 
 use crate::args::Parameters;
@@ -178,7 +178,9 @@ impl Copied {
                 session.run(|| import_ptau(workspace, files, Some(k), &mut |_| ()))?;
             }
             Kind::Container | Kind::Other => {
-                session.run(|| import_params_kzg(workspace, files[0], files[1], None, &mut |_| ()))?;
+                open_kzg(path, k)?;
+                let stated = Stated::of(Dialect::Halo2);
+                session.run(|| import_params_kzg(workspace, files[0], files[1], stated, &mut |_| ()))?;
             }
         }
         Ok(copied)
@@ -197,11 +199,30 @@ impl Drop for Copied {
     }
 }
 
-/// A `ParamsKZG` file for `2^k` rows or more, and where everything in it is.
+/// A `ParamsKZG` file over BN254 for `2^k` rows or more, and where everything in it is.
 ///
 /// # Errors
-/// [`Failure::File`]; [`Failure::Content`] for another length than such a file has, or a smaller k.
+/// Those of [`kzg_file`]; [`Failure::Content`] for another curve, or a smaller k.
 pub fn open_kzg(path: &Path, k: u32) -> Result<(File, Layout)> {
+    let (file, layout) = kzg_file(path)?;
+    if layout.encoding().dialect != Dialect::Halo2 {
+        return Err(Failure::Content {
+            file: path.to_owned(),
+            details: format!(
+                "{}, and parameters over BN254 are needed",
+                layout.encoding().dialect
+            ),
+        });
+    }
+    is_enough(path, k, layout.k())?;
+    Ok((file, layout))
+}
+
+/// A `ParamsKZG` file, and where everything in it is.
+///
+/// # Errors
+/// [`Failure::File`]; [`Failure::Content`] for another length than such a file has.
+pub fn kzg_file(path: &Path) -> Result<(File, Layout)> {
     let content = |details: String| Failure::Content {
         file: path.to_owned(),
         details,
@@ -211,11 +232,10 @@ pub fn open_kzg(path: &Path, k: u32) -> Result<(File, Layout)> {
     let mut k_bytes = [0; 4];
     let head = file.read(&mut k_bytes).map_err(Failure::file(path))?;
     let layout = match head {
-        4 => Layout::detect(bytes, k_bytes).map_err(|error| content(error.to_string()))?,
+        4 => Layout::detect(Stated::default(), bytes, k_bytes).map_err(|error| content(error.to_string()))?,
         _ => return Err(content(format!("{bytes} bytes: a ParamsKZG file has more"))),
     };
     file.rewind().map_err(Failure::file(path))?;
-    is_enough(path, k, layout.k())?;
     Ok((file, layout))
 }
 
@@ -257,7 +277,7 @@ impl VerifierPoints {
             Ok::<_, spillproof_engine::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
         };
         let srs = match kind_of(path)? {
-            Kind::Container => Srs::open_container(&workspace()?, path)?,
+            Kind::Container => <Srs>::open_container(&workspace()?, path)?,
             Kind::PowersOfTau => open_ptau(&workspace()?, path, Some(k))?,
             Kind::Other => {
                 let (mut file, layout) = open_kzg(path, k)?;
@@ -302,7 +322,7 @@ fn point<P: SWCurveConfig<BaseField: NativeField>>(
     let mut bytes = vec![0; layout.point_bytes(region) as usize];
     file.seek(SeekFrom::Start(offset)).map_err(Failure::file(path))?;
     file.read_exact(&mut bytes).map_err(Failure::file(path))?;
-    read_checked::<P>(layout.format(), &bytes).map_err(|fault| Failure::Content {
+    points::read::<P>(layout.encoding(), Check::Subgroup, &bytes).map_err(|fault| Failure::Content {
         file: path.to_owned(),
         details: format!("the first point of {} at offset {offset} {fault}", region.name()),
     })
@@ -310,6 +330,10 @@ fn point<P: SWCurveConfig<BaseField: NativeField>>(
 
 fn raw<P: SWCurveConfig<BaseField: NativeField>>(point: &Affine<P>) -> Vec<u8> {
     let mut bytes = vec![0; point_bytes::<P>()];
-    write_format(SerdeFormat::RawBytes, point, &mut bytes);
+    points::write(
+        Encoding::new(Dialect::Halo2, SerdeFormat::RawBytes),
+        point,
+        &mut bytes,
+    );
     bytes
 }

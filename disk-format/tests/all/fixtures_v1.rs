@@ -5,6 +5,7 @@
 //!   padded.
 //! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves
 //!   and arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//! - `srs_bls12381_k6.spill`: the same over BLS12-381, in frames of 12288 bytes.
 //! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and
 //!   belong to no circuit.
 //! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
@@ -16,16 +17,17 @@
 
 use std::path::PathBuf;
 
-use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
+use ark_bn254::{Fr, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{AdditiveGroup, FftField, Field};
+use ark_ff::{AdditiveGroup, FftField, Field, PrimeField};
 use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_points};
 use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::*;
 
 const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894ed7a877a012";
 const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
+const SRS_BLS12381_ROOT: &str = "23a453d178b31cae0db67e334a98fd8c7dcb74e01be3096b3cc23154746b4048";
 const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
 const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
 const WITNESS_ROOT: &str = "65dc4526d82939ec8b067b80d0f50cfa73c448691a4b0c8cabdddc53e57d1deb";
@@ -102,35 +104,78 @@ fn column() -> Vec<u8> {
 }
 
 /// g, g_lagrange, (g2, s·g2) for k = 6.
-fn srs_points() -> (Vec<G1Affine>, Vec<G1Affine>, [G2Affine; 2]) {
-    let (n, s) = (64u64, Fr::from(SECRET));
-    let times = |scalar: Fr| (G1Affine::generator() * scalar).into_affine();
-    let omega = root_of_unity(6).unwrap();
-    let vanishing = (s.pow([n]) - Fr::ONE) / Fr::from(n);
-    let lagrange = |i| {
-        let root = omega.pow([i]);
-        vanishing * root / (s - root)
-    };
-    (
-        (0..n).map(|i| times(s.pow([i]))).collect(),
-        (0..n).map(|i| times(lagrange(i))).collect(),
-        [G2Affine::generator(), (G2Affine::generator() * s).into_affine()],
-    )
+struct SrsPoints<G1: SWCurveConfig, G2: SWCurveConfig> {
+    bases: [Vec<Affine<G1>>; 2],
+    pair: [Affine<G2>; 2],
 }
 
+impl<F, G1, G2> SrsPoints<G1, G2>
+where
+    F: PrimeField,
+    G1: SWCurveConfig<ScalarField = F, BaseField: NativeField>,
+    G2: SWCurveConfig<ScalarField = F, BaseField: NativeField>,
+{
+    fn new() -> Self {
+        let (n, s) = (64u64, F::from(SECRET));
+        let times = |scalar: F| (Affine::<G1>::generator() * scalar).into_affine();
+        let omega: F = root_of_unity(6).unwrap();
+        let vanishing = (s.pow([n]) - F::ONE) / F::from(n);
+        let lagrange = |i| {
+            let root = omega.pow([i]);
+            vanishing * root / (s - root)
+        };
+        let g2 = Affine::<G2>::generator();
+        Self {
+            bases: [
+                (0..n).map(|i| times(s.pow([i]))).collect(),
+                (0..n).map(|i| times(lagrange(i))).collect(),
+            ],
+            pair: [g2, (g2 * s).into_affine()],
+        }
+    }
+
+    fn container(&self, curve: Curve, frame_bytes: u32, id: [u8; 16]) -> Vec<u8> {
+        let sections = srs::sections(curve, 6, true, true).unwrap();
+        let header = Header::new(Kind::Srs, curve, frame_bytes, id, 0, &sections).unwrap();
+        let mut native: Vec<_> = (sections.iter())
+            .map(|section| {
+                vec![0; (section.elements * u64::from(section.content.element_bytes(curve))) as usize]
+            })
+            .collect();
+        for (points, native) in self.bases.iter().zip(&mut native) {
+            write_points(points, native).unwrap();
+        }
+        write_points(&self.pair, &mut native[2]).unwrap();
+        seal(header, &native)
+    }
+
+    fn read(&self, bytes: &[u8], header: &Header) {
+        let element = |section: &Section, i: usize| {
+            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+            &bytes[at..at + section.element_bytes() as usize]
+        };
+        let found = srs::Srs::of(header, header.curve()).unwrap();
+        assert_eq!(found.k, 6);
+        for (section, expected) in [found.monomial, found.lagrange].into_iter().zip(&self.bases) {
+            for (i, point) in expected.iter().enumerate() {
+                assert_eq!(read_point(element(section.unwrap(), i)), Ok(*point));
+            }
+        }
+        for (i, point) in self.pair.iter().enumerate() {
+            assert_eq!(read_point(element(found.pair, i)), Ok(*point));
+        }
+    }
+}
+
+type Bn254Srs = SrsPoints<g1::Config, g2::Config>;
+type Bls12381Srs = SrsPoints<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>;
+
 fn srs() -> Vec<u8> {
-    let sections = [
-        spec(Content::G1, Basis::Monomial, 64, "g"),
-        spec(Content::G1, Basis::Lagrange, 64, "g_lagrange"),
-        spec(Content::G2, Basis::None, 2, "g2,s_g2"),
-    ];
-    let header = Header::new(Kind::Srs, Curve::Bn254, 4096, *b"fixture srs k=6 ", 0, &sections).unwrap();
-    let (g, g_lagrange, pair) = srs_points();
-    let mut native = [vec![0; 4096], vec![0; 4096], vec![0; 256]];
-    write_points(&g, &mut native[0]).unwrap();
-    write_points(&g_lagrange, &mut native[1]).unwrap();
-    write_points(&pair, &mut native[2]).unwrap();
-    seal(header, &native)
+    Bn254Srs::new().container(Curve::Bn254, 4096, *b"fixture srs k=6 ")
+}
+
+fn srs_bls12381() -> Vec<u8> {
+    Bls12381Srs::new().container(Curve::Bls12381, 3 * 4096, *b"fixture srs bls ")
 }
 
 /// g, g_lagrange, (w, u) for k = 6 over Vesta.
@@ -310,6 +355,7 @@ fn regenerate() {
     for (name, bytes) in [
         ("column.spill", column()),
         ("srs_k6.spill", srs()),
+        ("srs_bls12381_k6.spill", srs_bls12381()),
         ("ipa_k6.spill", ipa()),
         ("groth16.spill", key()),
         ("witness.spill", witness()),
@@ -341,19 +387,17 @@ fn the_srs_reads() {
     let bytes = std::fs::read(fixture("srs_k6.spill")).unwrap();
     let header = open(&bytes);
     assert_eq!(hex(&header.root), SRS_ROOT);
-    let (g, g_lagrange, pair) = srs_points();
-    for (label, expected) in [("g", g), ("g_lagrange", g_lagrange)] {
-        let section = header.find_label(label).unwrap();
-        for (i, point) in expected.iter().enumerate() {
-            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
-            assert_eq!(read_point(&bytes[at..at + 64]), Ok(*point));
-        }
-    }
-    let section = header.find(Content::G2, Basis::None).unwrap();
-    for (i, point) in pair.iter().enumerate() {
-        let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
-        assert_eq!(read_point(&bytes[at..at + 128]), Ok(*point));
-    }
+    assert_eq!((header.kind(), header.curve()), (Kind::Srs, Curve::Bn254));
+    Bn254Srs::new().read(&bytes, &header);
+}
+
+#[test]
+fn the_srs_over_bls12_381_reads() {
+    let bytes = std::fs::read(fixture("srs_bls12381_k6.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), SRS_BLS12381_ROOT);
+    assert_eq!((header.kind(), header.curve()), (Kind::Srs, Curve::Bls12381));
+    Bls12381Srs::new().read(&bytes, &header);
 }
 
 #[test]
@@ -443,6 +487,7 @@ fn the_witness_reads() {
 fn this_build_writes_the_same_bytes() {
     assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
     assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
+    assert!(srs_bls12381() == std::fs::read(fixture("srs_bls12381_k6.spill")).unwrap());
     assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
     assert!(key() == std::fs::read(fixture("groth16.spill")).unwrap());
     assert!(witness() == std::fs::read(fixture("witness.spill")).unwrap());

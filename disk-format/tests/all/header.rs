@@ -250,7 +250,7 @@ fn the_root_is_over_header_and_digests() {
 
 #[test]
 fn a_mark_of_known_secrets_is_in_the_checksum() {
-    let sections = srs::sections(4, true, true).unwrap();
+    let sections = srs::sections(Curve::Bn254, 4, true, true).unwrap();
     let plain = Header::new(Kind::Srs, Curve::Bn254, 4096, [3; 16], 0, &sections).unwrap();
     let mut marked = plain.clone();
     marked.is_insecure = true;

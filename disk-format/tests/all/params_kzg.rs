@@ -7,8 +7,9 @@ use ark_ff::{Field, PrimeField, UniformRand};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use spillproof_format::native::{read_point, write_point};
+use spillproof_format::params_kzg::halo2::{read_compressed, write_compressed};
 use spillproof_format::params_kzg::points::*;
-use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region, SerdeFormat, Stated};
 use spillproof_format::{FormatError, PointFault};
 use stock_halo2_axiom::SerdeFormat as StockFormat;
 use stock_halo2_axiom::halo2curves::bn256::{self, Bn256};
@@ -21,6 +22,22 @@ const FORMATS: [(SerdeFormat, StockFormat); 3] = [
     (SerdeFormat::RawBytes, StockFormat::RawBytes),
     (SerdeFormat::RawBytesUnchecked, StockFormat::RawBytesUnchecked),
 ];
+
+const RAW: Encoding = halo2(SerdeFormat::RawBytes);
+
+const fn halo2(format: SerdeFormat) -> Encoding {
+    Encoding::new(Dialect::Halo2, format)
+}
+
+/// The layout that length and k show.
+fn detect(bytes: &[u8]) -> Layout {
+    Layout::detect(
+        Stated::default(),
+        bytes.len() as u64,
+        *bytes.first_chunk().unwrap(),
+    )
+    .unwrap()
+}
 
 fn stock_file(k: u32, format: StockFormat) -> Vec<u8> {
     let params = ParamsKZG::<Bn256>::setup(k, StdRng::seed_from_u64(u64::from(k)));
@@ -76,22 +93,16 @@ fn stock_files_decode_and_encode_back() {
     for k in [0, 1, 5] {
         // Oracle: stock's own raw bytes of what stock read.
         let (raw, raw_pair) = decode_file(
-            &Layout::new(SerdeFormat::RawBytes, k).unwrap(),
+            &Layout::new(RAW, k).unwrap(),
             &stock_file(k, StockFormat::RawBytes),
             7,
         )
         .unwrap();
         for (format, stock_format) in FORMATS {
             let bytes = stock_file(k, stock_format);
-            let layout = Layout::from_file_bytes(format, bytes.len() as u64).unwrap();
+            let layout = Layout::from_file_bytes(halo2(format), bytes.len() as u64).unwrap();
             assert_eq!(layout.k(), k);
-            assert_eq!(
-                Layout::detect(bytes.len() as u64, *bytes.first_chunk().unwrap())
-                    .unwrap()
-                    .format()
-                    .is_compressed(),
-                format.is_compressed()
-            );
+            assert_eq!(detect(&bytes).format().is_compressed(), format.is_compressed());
             for run in [1, 7, 64] {
                 let (g1, pair) = decode_file(&layout, &bytes, run).unwrap();
                 assert_eq!(g1, raw);
@@ -99,8 +110,8 @@ fn stock_files_decode_and_encode_back() {
                 let mut encoded = vec![0; bytes.len()];
                 encoded[..4].copy_from_slice(&layout.encode_k());
                 let g2_at = layout.offset(Region::G2) as usize;
-                encode_points(format, &g1, &mut encoded[4..g2_at]).unwrap();
-                encode_points(format, &pair, &mut encoded[g2_at..]).unwrap();
+                encode_points(halo2(format), &g1, &mut encoded[4..g2_at]).unwrap();
+                encode_points(halo2(format), &pair, &mut encoded[g2_at..]).unwrap();
                 assert_eq!(encoded, bytes, "{format}");
             }
         }
@@ -138,7 +149,7 @@ fn single_points_match_halo2curves() {
 #[test]
 fn each_corruption_is_named() {
     let bytes = stock_file(4, StockFormat::RawBytes);
-    let layout = Layout::detect(bytes.len() as u64, *bytes.first_chunk().unwrap()).unwrap();
+    let layout = detect(&bytes);
     let fault = |at: u64, change: &dyn Fn(&mut [u8])| {
         let mut bytes = bytes.clone();
         change(&mut bytes[at as usize..]);
@@ -185,7 +196,7 @@ fn stock_takes_points_off_the_curve_that_we_refuse() {
     let mut bytes = stock_file(2, StockFormat::RawBytes);
     bytes[4 + 5] ^= 1;
     assert!(ParamsKZG::<Bn256>::read_custom(&mut bytes.as_slice(), StockFormat::RawBytes).is_ok());
-    let layout = Layout::detect(bytes.len() as u64, *bytes.first_chunk().unwrap()).unwrap();
+    let layout = detect(&bytes);
     assert!(decode_file(&layout, &bytes, 4).is_err());
 }
 
@@ -199,34 +210,34 @@ fn outside_the_subgroup() -> G2Affine {
 
 #[test]
 fn compressed_forms_that_no_writer_makes_are_refused() {
-    let read = |bytes: &[u8]| read_compressed::<g1::Config>(bytes).unwrap_err();
+    let refused = |bytes: &[u8]| read_compressed::<g1::Config>(bytes).unwrap_err();
     let mut bytes = [0u8; 32];
     write_compressed(&G1Affine::generator(), &mut bytes);
     bytes[31] |= 0x80;
-    assert_eq!(read(&bytes), PointFault::Flags, "infinity with an x");
+    assert_eq!(refused(&bytes), PointFault::Flags, "infinity with an x");
     let mut infinity = [0u8; 32];
     infinity[31] = 0xc0;
-    assert_eq!(read(&infinity), PointFault::Flags, "infinity with a sign");
-    assert_eq!(read(&[0xff; 31]), PointFault::NotReduced, "length");
+    assert_eq!(refused(&infinity), PointFault::Flags, "infinity with a sign");
+    assert_eq!(refused(&[0xff; 31]), PointFault::NotReduced, "length");
     let mut modulus = [0u8; 32];
     for (limb, chunk) in Fq::MODULUS.0.iter().zip(modulus.chunks_exact_mut(8)) {
         chunk.copy_from_slice(&limb.to_le_bytes());
     }
-    assert_eq!(read(&modulus), PointFault::NotReduced, "x = p");
+    assert_eq!(refused(&modulus), PointFault::NotReduced, "x = p");
     // x = 0: y^2 = 3 has no root in Fq of BN254.
-    assert_eq!(read(&[0; 32]), PointFault::NotOnCurve);
+    assert_eq!(refused(&[0; 32]), PointFault::NotOnCurve);
     let mut two = [0u8; 64];
     write_compressed(&outside_the_subgroup(), &mut two);
     assert!(read_compressed::<g2::Config>(&two).is_ok());
     assert_eq!(
-        read_checked::<g2::Config>(SerdeFormat::Processed, &two),
+        read::<g2::Config>(halo2(SerdeFormat::Processed), Check::Subgroup, &two),
         Err(PointFault::NotInSubgroup)
     );
 }
 
 #[test]
 fn mismatched_runs_are_refused() {
-    let layout = Layout::new(SerdeFormat::RawBytes, 2).unwrap();
+    let layout = Layout::new(RAW, 2).unwrap();
     let mut points = vec![G1Affine::identity(); 4];
     assert!(decode_points(&layout, Region::G, 0, &[0; 255], &mut points).is_err());
     assert!(decode_points(&layout, Region::G, 1, &[0; 256], &mut points).is_err());
@@ -238,6 +249,6 @@ fn mismatched_runs_are_refused() {
         decode_points(&layout, Region::G, 0, &[0; 256], &mut points).is_ok(),
         "infinity is a point"
     );
-    assert!(encode_points(SerdeFormat::Processed, &points, &mut [0; 127]).is_err());
+    assert!(encode_points(halo2(SerdeFormat::Processed), &points, &mut [0; 127]).is_err());
     assert_eq!(read_point::<g1::Config>(&[0; 64]), Ok(G1Affine::identity()));
 }

@@ -7,10 +7,9 @@ use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use proptest::prelude::*;
 use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_point};
-use spillproof_format::params_kzg::points::{
-    decode_points, encode_points, read_checked, read_compressed, write_compressed, write_format,
-};
-use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_format::params_kzg::halo2::{read_compressed, write_compressed};
+use spillproof_format::params_kzg::points::{Check, decode_points, encode_points, read, write};
+use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region, SerdeFormat, Stated};
 use spillproof_format::*;
 
 use crate::shared::runner;
@@ -176,9 +175,10 @@ fn random_lengths_have_at_most_the_layout_that_gives_them() {
             &(any::<u64>(), any::<[u8; 4]>(), 0..29u32, 0..3u64),
             |(length, k_bytes, k, off)| {
                 let near = (1u64 << (k + 6)) + 131 + off;
-                for file_bytes in [length, near] {
+                let near_midnight = (3u64 << (k + 5)) + 195 + off;
+                for file_bytes in [length, near, near_midnight] {
                     for bytes in [k_bytes, k.to_le_bytes()] {
-                        if let Ok(layout) = Layout::detect(file_bytes, bytes) {
+                        if let Ok(layout) = Layout::detect(Stated::default(), file_bytes, bytes) {
                             prop_assert_eq!(layout.file_bytes(), file_bytes);
                             prop_assert_eq!(layout.encode_k(), bytes);
                         }
@@ -191,23 +191,23 @@ fn random_lengths_have_at_most_the_layout_that_gives_them() {
 }
 
 /// Whatever is accepted as a point is on the curve, and gives the same bytes again.
-fn accepted_is_canonical<P: SWCurveConfig>(format: SerdeFormat, bytes: &[u8]) -> Result<(), TestCaseError>
+fn accepted_is_canonical<P: SWCurveConfig>(encoding: Encoding, bytes: &[u8]) -> Result<(), TestCaseError>
 where
     P::BaseField: NativeField,
 {
-    let Ok(point) = read_checked::<P>(format, bytes) else {
+    let Ok(point) = read::<P>(encoding, Check::Subgroup, bytes) else {
         return Ok(());
     };
     prop_assert!(point.is_on_curve() && point.is_in_correct_subgroup_assuming_on_curve());
     let mut again = vec![0; bytes.len()];
-    write_format(format, &point, &mut again);
+    write(encoding, &point, &mut again);
     prop_assert_eq!(again, bytes);
     Ok(())
 }
 
 #[test]
 fn random_points_are_refused_or_canonical() {
-    // Top bytes that leave a coordinate a chance to be below the modulus.
+    // Bytes at the top that leave a coordinate a chance to be below the modulus.
     let coordinate = (
         any::<[u8; 32]>(),
         prop_oneof![0..0x31u8, Just(0x80), Just(0x70), any::<u8>()],
@@ -216,13 +216,39 @@ fn random_points_are_refused_or_canonical() {
             bytes[31] = top;
             bytes
         });
+    let [raw, processed, midnight_raw, midnight_processed] = Encoding::ALL;
     runner()
         .run(&prop::collection::vec(coordinate, 4), |coordinates| {
             let bytes = coordinates.concat();
-            accepted_is_canonical::<g1::Config>(SerdeFormat::Processed, &bytes[..32])?;
-            accepted_is_canonical::<g1::Config>(SerdeFormat::RawBytes, &bytes[..64])?;
-            accepted_is_canonical::<g2::Config>(SerdeFormat::Processed, &bytes[..64])?;
-            accepted_is_canonical::<g2::Config>(SerdeFormat::RawBytes, &bytes)?;
+            accepted_is_canonical::<g1::Config>(processed, &bytes[..32])?;
+            accepted_is_canonical::<g1::Config>(raw, &bytes[..64])?;
+            accepted_is_canonical::<g2::Config>(processed, &bytes[..64])?;
+            accepted_is_canonical::<g2::Config>(raw, &bytes)?;
+            Ok(())
+        })
+        .unwrap();
+    let coordinate = (
+        prop::collection::vec(any::<u8>(), 48),
+        prop_oneof![
+            0..0x1au8,
+            0x80..0x9au8,
+            0xa0..0xbau8,
+            Just(0x40),
+            Just(0xc0),
+            any::<u8>()
+        ],
+    )
+        .prop_map(|(mut bytes, top)| {
+            bytes[0] = top;
+            bytes
+        });
+    runner()
+        .run(&prop::collection::vec(coordinate, 4), |coordinates| {
+            let bytes = coordinates.concat();
+            accepted_is_canonical::<ark_bls12_381::g1::Config>(midnight_processed, &bytes[..48])?;
+            accepted_is_canonical::<ark_bls12_381::g1::Config>(midnight_raw, &bytes[..96])?;
+            accepted_is_canonical::<ark_bls12_381::g2::Config>(midnight_processed, &bytes[..96])?;
+            accepted_is_canonical::<ark_bls12_381::g2::Config>(midnight_raw, &bytes)?;
             Ok(())
         })
         .unwrap();
@@ -267,12 +293,12 @@ fn points_and_scalars_roundtrip() {
 
 #[test]
 fn a_changed_bit_in_a_run_names_its_point() {
-    let layout = Layout::new(SerdeFormat::RawBytes, 3).unwrap();
+    let layout = Layout::new(Encoding::new(Dialect::Halo2, SerdeFormat::RawBytes), 3).unwrap();
     let points: Vec<G1Affine> = (1..9)
         .map(|i| multiple(i, ark_ec::AffineRepr::generator()))
         .collect();
     let mut clean = vec![0; 8 * 64];
-    encode_points(SerdeFormat::RawBytes, &points, &mut clean).unwrap();
+    encode_points(layout.encoding(), &points, &mut clean).unwrap();
     runner()
         .run(&(0..8 * 8 * 64usize), |bit| {
             let mut bytes = clean.clone();

@@ -4,16 +4,17 @@
 
 use std::path::Path;
 
-use ark_bn254::Fr;
+use ark_bls12_381::Bls12_381;
+use ark_bn254::{Bn254, Fr};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof_commit::{G1, Scalar, Srs, add_lagrange, export_params_kzg, generate, verify_srs};
+use spillproof_commit::{G1, KzgCurve, Srs, add_lagrange, export_params_kzg, generate, kzg, verify_srs};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Bundle, BundleWriter, Column, Container, Group, Placement, Workspace};
 use spillproof_engine::storage::Storage;
 use spillproof_engine::stream::{Scalars, Transform, evaluate, msm, ntt};
-use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_format::params_kzg::{SerdeFormat, Stated};
 use spillproof_format::{Content, FrameKey, HEADER_BYTES, Header, RootHasher};
 
 use crate::common::{column_in, scalars};
@@ -102,9 +103,9 @@ impl Place {
         Self { dir, workspace }
     }
 
-    fn srs(&self) -> Vec<u8> {
+    fn srs<E: KzgCurve>(&self) -> Vec<u8> {
         let path = self.dir.path().join("original.srs");
-        generate(&self.workspace, &path, K, Scalar::from(77u64), |_| {}).unwrap();
+        generate::<E>(&self.workspace, &path, K, E::Scalar::from(77u64), |_| {}).unwrap();
         std::fs::read(path).unwrap()
     }
 
@@ -180,18 +181,24 @@ impl Place {
             assert!(exported == original, "another SRS verifies");
         }
         let target = self.dir.path().join("lagrange.srs");
-        let _ = add_lagrange(&self.workspace, path, &target, None, None, &mut |_| {});
-        let commit = |srs: Srs| {
-            let column = srs.lagrange()?;
-            let values = column_in(
-                &self.workspace,
-                &scalars(column.len() as usize, 3),
-                Placement::Disk,
-            );
-            msm::<ark_bn254::g1::Config>(column, &[Scalars::Column(&values)])
-        };
-        let _ = Srs::open_container(&self.workspace, path).and_then(commit);
+        let _ = add_lagrange(
+            &self.workspace,
+            path,
+            &target,
+            None,
+            Stated::default(),
+            &mut |_| {},
+        );
+        self.commit_over::<Bn254>(path);
+        self.commit_over::<Bls12_381>(path);
         verified.is_ok()
+    }
+
+    fn commit_over<E: KzgCurve>(&self, path: &Path) {
+        if let Ok(srs) = Srs::<E>::open_container(&self.workspace, path) {
+            let values = vec![E::Scalar::from(3u64); srs.n() as usize];
+            let _ = kzg::commit_lagrange(&srs, &[Scalars::Slice(&values)]);
+        }
     }
 
     fn use_bundle(&self, path: &Path) {
@@ -209,19 +216,25 @@ impl Place {
 
 fn forge(seed: u64, count: u64) {
     let place = Place::new();
-    let (srs, bundle) = (place.srs(), place.bundle());
     let path = place.dir.path().join("forged");
-    std::fs::write(&path, sealed(srs.clone())).unwrap();
-    let original = place.exported(&path).unwrap();
-    assert!(place.use_srs(&path, &original), "a file that was not changed");
+    let originals = [place.srs::<Bn254>(), place.bundle(), place.srs::<Bls12_381>()];
+    let exports = originals.each_ref().map(|file| {
+        std::fs::write(&path, sealed(file.clone())).unwrap();
+        let exported = place.exported(&path);
+        if let Some(exported) = &exported {
+            assert!(place.use_srs(&path, exported), "a file that was not changed");
+        }
+        exported.unwrap_or_default()
+    });
     let (mut verified, mut opened) = (0, 0);
     for number in 0..count {
         let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(number));
-        let file = changed(if number % 2 == 0 { &srs } else { &bundle }, &mut rng);
+        let which = (number % 3) as usize;
+        let (file, original) = (changed(&originals[which], &mut rng), &exports[which]);
         std::fs::write(&path, file).unwrap();
         opened += u64::from(Container::open(&place.workspace, &path).is_ok());
         place.use_columns(&path);
-        verified += u64::from(place.use_srs(&path, &original));
+        verified += u64::from(place.use_srs(&path, original));
         place.use_bundle(&path);
         assert_eq!(place.workspace.budget.held_bytes(), 0, "forgery {number}");
     }

@@ -1,5 +1,6 @@
 //! KZG over an SRS on disk against arkworks' `KZG10` and halo2-axiom's `ParamsKZG`.
 
+use ark_bls12_381::Bls12_381;
 use ark_bn254::{Bn254, Fr};
 use ark_ff::UniformRand;
 use ark_poly::univariate::DensePolynomial;
@@ -7,11 +8,12 @@ use ark_poly::{DenseUVPolynomial, Polynomial};
 use ark_poly_commit::kzg10::{Commitment, KZG10, Powers, Proof, VerifierKey};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof_commit::{HALO2_ROOT_OF_UNITY, Srs, generate, generate_scratch, kzg, omega};
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, KzgCurve, Srs, generate, generate_scratch, kzg, omega};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof_engine::storage::Storage;
 use spillproof_engine::stream::Scalars;
+use spillproof_kernels::pairing::PairingGroups;
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::halo2curves::ff::Field;
 use stock_halo2_axiom::poly::EvaluationDomain;
@@ -23,7 +25,7 @@ fn workspace(dir: &tempfile::TempDir) -> Workspace {
     Workspace::new(storage, Budget::new(8 << 20))
 }
 
-fn column(workspace: &Workspace, values: &[Fr]) -> Column<Fr> {
+fn column<F: Element>(workspace: &Workspace, values: &[F]) -> Column<F> {
     let mut writer =
         Writer::scratch(workspace, "polynomial", values.len() as u64, Placement::Disk).expect("room");
     writer.push(values).expect("written");
@@ -43,7 +45,7 @@ fn generated_and_committed_as_halo2_axiom_does() {
     for k in [1u32, 4, 11] {
         let stock = ParamsKZG::<stock::Bn256>::setup(k, ChaCha20Rng::seed_from_u64(1));
         let secret = stock::Fr::random(ChaCha20Rng::seed_from_u64(1));
-        let srs = generate(
+        let srs = generate::<Bn254>(
             &workspace,
             &dir.path().join("test.srs"),
             k,
@@ -51,7 +53,7 @@ fn generated_and_committed_as_halo2_axiom_does() {
             |_| (),
         )
         .expect("SRS");
-        let reopened = Srs::open_container(&workspace, &dir.path().join("test.srs")).expect("opens");
+        let reopened = <Srs>::open_container(&workspace, &dir.path().join("test.srs")).expect("opens");
         assert_eq!(srs.root(), reopened.root());
         let monomial = srs
             .monomial()
@@ -127,23 +129,29 @@ fn generated_and_committed_as_halo2_axiom_does() {
 
 #[test]
 fn opened_as_arkworks_does_and_accepted_by_its_check() {
+    opened_as_arkworks_does::<Bn254>();
+    opened_as_arkworks_does::<Bls12_381>();
+}
+
+fn opened_as_arkworks_does<E: KzgCurve>() {
+    type Polynomial<E> = DensePolynomial<<E as PairingGroups>::Scalar>;
     let dir = tempfile::tempdir().expect("temporary directory");
     let workspace = workspace(&dir);
     let mut rng = ChaCha20Rng::seed_from_u64(3);
-    let srs = generate_scratch(&workspace, 12, Fr::rand(&mut rng), |_| ()).expect("SRS");
+    let srs = generate_scratch::<E>(&workspace, 12, E::Scalar::rand(&mut rng), |_| ()).expect("SRS");
     let powers_of_g: Vec<_> = srs
         .monomial()
         .and_then(Column::to_vec)
         .expect("readable")
         .iter()
-        .map(|point| point.to_affine::<ark_bn254::g1::Config>())
+        .map(|point| point.to_affine::<E::G1Config>())
         .collect();
-    let powers = Powers::<Bn254> {
+    let powers = Powers::<E> {
         powers_of_g: powers_of_g.into(),
         powers_of_gamma_g: Vec::new().into(),
     };
     let [h, beta_h] = srs.pair();
-    let verifier = VerifierKey::<Bn254> {
+    let verifier = VerifierKey::<E> {
         g: powers.powers_of_g[0],
         gamma_g: powers.powers_of_g[0],
         h,
@@ -152,34 +160,34 @@ fn opened_as_arkworks_does_and_accepted_by_its_check() {
         prepared_beta_h: beta_h.into(),
     };
     for len in [1usize, 2, 511, 1000, 4096] {
-        let coefficients: Vec<Fr> = (0..len).map(|_| Fr::rand(&mut rng)).collect();
+        let coefficients: Vec<_> = (0..len).map(|_| E::Scalar::rand(&mut rng)).collect();
         let polynomial = DensePolynomial::from_coefficients_slice(&coefficients);
-        let point = Fr::rand(&mut rng);
+        let point = E::Scalar::rand(&mut rng);
         let on_disk = column(&workspace, &coefficients);
         let commitment = kzg::commit(&srs, &[Scalars::Column(&on_disk)]).expect("committed")[0];
         let (theirs, randomness) =
-            KZG10::<Bn254, DensePolynomial<Fr>>::commit(&powers, &polynomial, None, None).expect("committed");
+            KZG10::<E, Polynomial<E>>::commit(&powers, &polynomial, None, None).expect("committed");
         assert_eq!(theirs, Commitment(commitment));
         let opening = kzg::open(&srs, &on_disk, point).expect("opened");
         assert_eq!(opening.value, polynomial.evaluate(&point));
         // arkworks keeps `open` to itself; its parts are public.
         let (witness, _) =
-            KZG10::<Bn254, DensePolynomial<Fr>>::compute_witness_polynomial(&polynomial, point, &randomness)
+            KZG10::<E, Polynomial<E>>::compute_witness_polynomial(&polynomial, point, &randomness)
                 .expect("witness");
-        let (wanted, _) =
-            KZG10::<Bn254, DensePolynomial<Fr>>::commit(&powers, &witness, None, None).expect("proof");
+        let (wanted, _) = KZG10::<E, Polynomial<E>>::commit(&powers, &witness, None, None).expect("proof");
         assert_eq!(opening.proof, wanted.0);
         let proof = Proof {
             w: opening.proof,
             random_v: None,
         };
-        let check =
-            |value| KZG10::<Bn254, DensePolynomial<Fr>>::check(&verifier, &theirs, point, value, &proof);
+        let check = |value| KZG10::<E, Polynomial<E>>::check(&verifier, &theirs, point, value, &proof);
         assert!(check(opening.value).expect("checked"));
         assert!(
-            !check(opening.value + Fr::from(1u64)).expect("checked"),
+            !check(opening.value + E::Scalar::from(1u64)).expect("checked"),
             "another value is refused"
         );
+        assert!(kzg::check(&srs, &commitment, point, &opening).expect("checked"));
     }
-    assert!(kzg::commit(&srs, &[Scalars::Slice(&vec![Fr::from(1u64); 4097])]).is_err());
+    let one = E::Scalar::from(1u64);
+    assert!(kzg::commit(&srs, &[Scalars::Slice(&[one; 4097])]).is_err());
 }

@@ -6,6 +6,7 @@ mod forged;
 mod ipa;
 mod ipa_file;
 mod kzg;
+mod midnight;
 mod multiopen;
 mod srs_files;
 

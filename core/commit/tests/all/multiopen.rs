@@ -118,7 +118,7 @@ fn sets(values: &[Vec<Fr>], rng: &mut ChaCha20Rng) -> Vec<Wanted> {
 }
 
 fn srs(workspace: &Workspace, k: u32) -> (Srs, Vec<stock::G1Affine>) {
-    let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).expect("SRS");
+    let srs = generate_scratch::<ark_bn254::Bn254>(workspace, k, Fr::from(77u64), |_| ()).expect("SRS");
     let points = srs
         .monomial()
         .and_then(|column| column.cast::<stock::G1Affine>()?.to_vec())

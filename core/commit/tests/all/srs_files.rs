@@ -16,7 +16,7 @@ use spillproof_engine::column::{Container, ContainerWriter, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::native::write_point;
-use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region, SerdeFormat, Stated};
 use spillproof_format::{FormatError, PointFault, srs};
 use stock_halo2_axiom::SerdeFormat as StockFormat;
 use stock_halo2_axiom::halo2curves::bn256::Bn256;
@@ -28,6 +28,8 @@ const FORMATS: [(SerdeFormat, StockFormat); 3] = [
     (SerdeFormat::RawBytes, StockFormat::RawBytes),
     (SerdeFormat::RawBytesUnchecked, StockFormat::RawBytesUnchecked),
 ];
+
+const RAW: Encoding = Encoding::new(Dialect::Halo2, SerdeFormat::RawBytes);
 
 struct Place {
     dir: tempfile::TempDir,
@@ -60,7 +62,8 @@ impl Place {
     }
 
     fn import(&self, source: &Path, target: &Path) -> Result<[u8; 32], Error> {
-        import_params_kzg(&self.workspace, source, target, None, &mut |_| {}).map(|imported| imported.root)
+        import_params_kzg(&self.workspace, source, target, Stated::default(), &mut |_| {})
+            .map(|imported| imported.root)
     }
 
     fn export(&self, source: &Path, format: SerdeFormat) -> Result<Vec<u8>, Error> {
@@ -102,9 +105,14 @@ fn import_and_export_give_stocks_bytes() {
     for k in [0, 1, 6, 11] {
         for (format, stock_format) in FORMATS {
             let source = place.write("params", &stock(k, stock_format));
+            let stated = Stated {
+                format: Some(format),
+                ..Stated::default()
+            };
             let imported =
-                import_params_kzg(&place.workspace, &source, &target, Some(format), &mut |_| {}).unwrap();
-            assert_eq!((imported.k, imported.format), (k, format));
+                import_params_kzg(&place.workspace, &source, &target, stated, &mut |_| {}).unwrap();
+            assert_eq!(imported.k, k);
+            assert_eq!(imported.encoding, Encoding::new(Dialect::Halo2, format));
             assert_eq!(
                 Container::open(&place.workspace, &target).unwrap().root(),
                 imported.root
@@ -129,7 +137,7 @@ fn the_points_in_the_container_are_stocks() {
     let source = place.write("params", &bytes);
     place.import(&source, &place.path("x.srs")).unwrap();
     let file = std::fs::read(place.path("x.srs")).unwrap();
-    let layout = Layout::new(SerdeFormat::RawBytes, 11).unwrap();
+    let layout = Layout::new(RAW, 11).unwrap();
     // Native points are the raw bytes.
     for (region, frame) in [(Region::G, 0), (Region::GLagrange, 2), (Region::G2, 4)] {
         let at = layout.offset(region) as usize;
@@ -152,7 +160,7 @@ fn progress_reaches_every_total() {
         &place.workspace,
         &source,
         &place.path("x.srs"),
-        None,
+        Stated::default(),
         &mut progress,
     )
     .unwrap();
@@ -163,7 +171,7 @@ fn progress_reaches_every_total() {
 fn refused(change: impl FnOnce(&Layout, &mut Vec<u8>)) -> FormatError {
     let place = Place::new();
     let mut bytes = stock(6, StockFormat::RawBytes);
-    let layout = Layout::new(SerdeFormat::RawBytes, 6).unwrap();
+    let layout = Layout::new(RAW, 6).unwrap();
     change(&layout, &mut bytes);
     let source = place.write("params", &bytes);
     let error = place.import(&source, &place.path("x.srs")).unwrap_err();
@@ -310,7 +318,7 @@ fn deceived(change: impl Fn(&mut [u8; 64])) -> FormatError {
     place.import(&source, &good).unwrap();
     let good = Container::open(&place.workspace, &good).unwrap();
     let header = good.header();
-    let specs = srs::sections(5, true, true).unwrap();
+    let specs = srs::sections(header.curve(), 5, true, true).unwrap();
     let made = place.path("made.srs");
     let (kind, curve, frame_bytes) = (header.kind(), header.curve(), header.frame_bytes());
     let writer =
@@ -454,10 +462,24 @@ fn a_small_budget_is_enough_and_a_tiny_one_refuses() {
     let place = Place::new();
     let source = place.write("params", &stock(12, StockFormat::RawBytes));
     let small = place.workspace.clone().with_budget(Budget::new(4 << 20));
-    import_params_kzg(&small, &source, &place.path("x.srs"), None, &mut |_| {}).unwrap();
+    import_params_kzg(
+        &small,
+        &source,
+        &place.path("x.srs"),
+        Stated::default(),
+        &mut |_| {},
+    )
+    .unwrap();
     assert!(small.budget.peak_bytes() <= 4 << 20);
     let tiny = place.workspace.clone().with_budget(Budget::new(64 << 10));
-    let error = import_params_kzg(&tiny, &source, &place.path("y.srs"), None, &mut |_| {}).unwrap_err();
+    let error = import_params_kzg(
+        &tiny,
+        &source,
+        &place.path("y.srs"),
+        Stated::default(),
+        &mut |_| {},
+    )
+    .unwrap_err();
     assert!(
         matches!(error, Error::OverBudget { .. } | Error::BudgetTooSmall { .. }),
         "{error}"
@@ -476,7 +498,14 @@ fn kill_9_child() {
     let workspace = Workspace::new(storage, Budget::new(32 << 20));
     for i in 0.. {
         let target = dir.join(format!("{i}.srs"));
-        import_params_kzg(&workspace, &dir.join("params"), &target, None, &mut |_| {}).unwrap();
+        import_params_kzg(
+            &workspace,
+            &dir.join("params"),
+            &target,
+            Stated::default(),
+            &mut |_| {},
+        )
+        .unwrap();
     }
 }
 
@@ -535,7 +564,10 @@ fn lagrange_points_are_stocks_for_any_k_from_any_source() {
         for k in [None, Some(7), Some(6), Some(3), Some(0)] {
             for source in [&params, &container] {
                 let target = place.path("y.srs");
-                let given = (source == &params).then_some(format);
+                let given = Stated {
+                    format: (source == &params).then_some(format),
+                    ..Stated::default()
+                };
                 let mut ends = Vec::new();
                 let (made, root) = add_lagrange(&place.workspace, source, &target, k, given, &mut |at| {
                     assert!(at.points <= at.points_total);
@@ -566,7 +598,7 @@ fn lagrange_points_are_stocks_for_any_k_from_any_source() {
             &container,
             &place.path("z.srs"),
             Some(8),
-            None,
+            Stated::default(),
             &mut |_| (),
         );
         assert!(
@@ -581,7 +613,7 @@ fn lagrange_points_are_stocks_for_any_k_from_any_source() {
         &noise,
         &place.path("z.srs"),
         None,
-        None,
+        Stated::default(),
         &mut |_| (),
     );
     assert!(matches!(refused, Err(Error::Format { .. })), "{refused:?}");

@@ -23,7 +23,7 @@ pub struct Array {
     pub len: u64,
     /// Elements of zero bytes that the column has before the array's, and after them.
     pub zeros: [u64; 2],
-    /// Refuses an element that is not in range.
+    /// Refuses an element that is not in range. If it changes bytes, the column has the changed ones.
     pub check: Check,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         }
         let storage = Storage::builder().dir(dir.path()).build().unwrap();
         let workspace = Workspace::new(storage, Budget::new(1 << 20));
-        let check = move |index, bytes: &[u8]| {
+        let check = move |index, bytes: &mut [u8]| {
             assert_eq!(bytes, value(index), "{index}");
             match is_damaged && index + 1 == len {
                 true => Err(FormatError::OutOfRange {
@@ -121,6 +121,32 @@ mod tests {
             let expected = (0..lead).map(|_| [0; 32]).chain((0..len).map(value)).chain((0..tail).map(|_| [0; 32]));
             prop_assert!(all.into_iter().eq(expected));
         }
+    }
+
+    #[test]
+    fn elements_of_another_form_are_brought_to_the_columns() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("array");
+        let numbers: Vec<u8> = (0..5000u32).flat_map(u32::to_be_bytes).collect();
+        std::fs::write(&path, [&[1, 2, 3], &numbers[..]].concat()).unwrap();
+        let storage = Storage::builder().dir(dir.path()).build().unwrap();
+        let workspace = Workspace::new(storage, Budget::new(1 << 20));
+        let array = Array {
+            file: workspace.storage.open_unaligned(&path).unwrap(),
+            offset: 3,
+            len: 5000,
+            zeros: [2, 1],
+            check: Arc::new(|_, bytes: &mut [u8]| {
+                bytes.reverse();
+                Ok(())
+            }),
+        };
+        let column = Column::<u32>::foreign(&workspace, array);
+        let expected: Vec<u32> = [0, 0].into_iter().chain(0..5000).chain([0]).collect();
+        assert_eq!(column.to_vec().unwrap(), expected);
+        // The file is as it was, and so is what is read again.
+        assert_eq!(column.to_vec().unwrap(), expected);
+        assert_eq!(std::fs::read(&path).unwrap()[3..], numbers);
     }
 
     #[test]

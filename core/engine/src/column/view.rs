@@ -10,11 +10,15 @@
 use std::ops::Deref;
 
 use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
+use spillproof_kernels::curve::Jacobian;
+use spillproof_kernels::parallel::Parallel;
 
 use super::frames::{Run, Slice};
+use super::reader::JOB_ELEMENTS;
 use super::{Column, Element};
 use crate::Error;
 use crate::Result;
+use crate::budget::PAGE_BYTES;
 use crate::error::Invalid;
 use crate::storage::{File, FileMap, Segment};
 
@@ -30,6 +34,9 @@ pub unsafe trait Plain: Element {}
 unsafe impl<const N: usize> Plain for [u8; N] {}
 // SAFETY: the only field with a size is four limbs, lowest first, which is what `encode` writes.
 unsafe impl<T: MontConfig<4>> Plain for Fp<MontBackend<T, 4>, 4> where MontBackend<T, 4>: FpConfig<4> {}
+
+// SAFETY: three coordinates, x, y and z in this order, of limbs, lowest first, which is what `encode` writes.
+unsafe impl<T: MontConfig<N>, const N: usize> Plain for Jacobian<Fp<MontBackend<T, N>, N>> where Self: Element {}
 
 #[cfg(feature = "halo2curves")]
 mod with_halo2curves {
@@ -87,14 +94,7 @@ impl<E: Plain> Column<E> {
     /// copy; [`crate::Error::File`] if it cannot be mapped;
     /// [`Invalid::Unmappable`] where elements do not lie in memory as in the file (a big-endian machine).
     pub fn map(&self) -> Result<MappedColumn<E>> {
-        let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
-        if !matches || cfg!(target_endian = "big") {
-            return Err(Invalid::Unmappable {
-                memory_bytes: size_of::<E>(),
-                file_bytes: E::BYTES,
-            }
-            .into());
-        }
+        is_mappable::<E>()?;
         let len = self.len as usize;
         let frame_bytes = self.frames.frame_bytes();
         let skipped_bytes = self.first_frame * frame_bytes as u64;
@@ -159,6 +159,90 @@ impl<E: Plain> Column<E> {
             }
         }
         Ok(file)
+    }
+}
+
+impl<E: Element> Column<E> {
+    /// What each element becomes, as a slice: for programs that hold their elements in another form, which
+    /// may have any length. Reads the column once.
+    ///
+    /// # Errors
+    /// As [`Column::map`].
+    pub fn map_with<T: Plain>(&self, make: impl Fn(&E) -> T + Send + Sync) -> Result<MappedColumn<T>> {
+        is_mappable::<T>()?;
+        let file = self.workspace.run(|| self.converted(&make))?;
+        let map = FileMap::new(file, self.len * T::BYTES as u64)?;
+        let start = match self.is_empty() {
+            true => std::ptr::NonNull::dangling().as_ptr(),
+            false => map.as_ptr().cast::<T>(),
+        };
+        Ok(MappedColumn {
+            start,
+            len: self.len as usize,
+            owner: Owner::File(map),
+        })
+    }
+
+    /// A file of what the elements become. It has no digests, so each piece is read back and compared as soon
+    /// as it is there.
+    fn converted<T: Plain>(&self, make: &(impl Fn(&E) -> T + Send + Sync)) -> Result<File> {
+        let what = "copy of a column to map";
+        let budget = &self.workspace.budget;
+        // So many fill pages.
+        let step = PAGE_BYTES >> T::BYTES.trailing_zeros().min(PAGE_BYTES.trailing_zeros());
+        let chunk = self.sequential_chunk().next_multiple_of(step as u64);
+        let held = chunk.min(self.len) as usize;
+        let piece_bytes = (held * T::BYTES).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+        let file = self.workspace.storage.scratch(what, self.len * T::BYTES as u64)?;
+        let mut tile = budget.vec(held, E::decode(&vec![0; E::BYTES]), what)?;
+        let mut buffer = budget.buffer_to_fill(piece_bytes, what)?;
+        let mut copy = budget.buffer_to_fill(piece_bytes, what)?;
+        let mut reader = self.read_ascending(chunk)?;
+        let mut file_offset = 0;
+        while let Some(region) = reader.next_into(&mut tile)? {
+            let elements = &tile[..region.len() as usize];
+            let (filled, rest) = buffer.split_at_mut(elements.len() * T::BYTES);
+            let jobs = elements
+                .chunks(JOB_ELEMENTS)
+                .zip(filled.chunks_mut(JOB_ELEMENTS * T::BYTES));
+            jobs.parallel().for_each(|(elements, bytes)| {
+                for (element, bytes) in elements.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
+                    make(element).encode(bytes);
+                }
+            });
+            rest.fill(0);
+            let bytes = (elements.len() * T::BYTES).next_multiple_of(PAGE_BYTES);
+            let segment = Segment {
+                file_offset,
+                buffer_offset: 0,
+                bytes,
+            };
+            buffer = file.write(buffer, vec![segment]).wait()?;
+            copy = file.read(copy, vec![segment]).wait()?;
+            let mut pairs = (0..).zip(buffer[..bytes].iter().zip(&copy[..bytes]));
+            if let Some((at, _)) = pairs.find(|(_, (written, read))| written != read) {
+                return Err(Error::Damaged {
+                    file: what.to_owned(),
+                    frame: (file_offset + at) / PAGE_BYTES as u64,
+                    offset: file_offset + at,
+                });
+            }
+            file_offset += bytes as u64;
+        }
+        Ok(file)
+    }
+}
+
+/// Refuses elements that do not lie in memory as in a file.
+fn is_mappable<T: Plain>() -> Result<()> {
+    let matches = size_of::<T>() == T::BYTES && align_of::<T>() <= 4096;
+    match matches && cfg!(target_endian = "little") {
+        true => Ok(()),
+        false => Err(Invalid::Unmappable {
+            memory_bytes: size_of::<T>(),
+            file_bytes: T::BYTES,
+        }
+        .into()),
     }
 }
 

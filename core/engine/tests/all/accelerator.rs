@@ -312,7 +312,7 @@ fn transforms_are_the_same_whoever_makes_them() {
 fn openings_are_the_same_whoever_sums() {
     let place = place(8 << 20);
     let (workspace, k) = (&place.workspace, 11);
-    let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).unwrap();
+    let srs = generate_scratch::<ark_bn254::Bn254>(workspace, k, Fr::from(77u64), |_| ()).unwrap();
     // The longest has neither whole frames nor whole chunks.
     let columns: Vec<_> = [1999, 513, 2].map(|len| random(len, len as u64)).to_vec();
     let opened = |workspace: &Workspace, keep: Keep| -> Result<_> {

@@ -456,7 +456,7 @@ fn columns_of_a_container_as_slices() {
     use stock_halo2_axiom::halo2curves::bn256::G1Affine;
     let place = place(16 << 20);
     let path = place.dir.path().join("test.srs");
-    let srs = generate(&place.workspace, &path, 10, Fr::from(5u64), |_| ()).unwrap();
+    let srs = generate::<ark_bn254::Bn254>(&place.workspace, &path, 10, Fr::from(5u64), |_| ()).unwrap();
     for column in [srs.monomial().unwrap(), srs.lagrange().unwrap()] {
         let column = column.cast::<G1Affine>().unwrap();
         assert_eq!(column.map().unwrap().to_vec(), column.to_vec().unwrap());

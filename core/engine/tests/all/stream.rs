@@ -291,7 +291,8 @@ fn the_lagrange_form_is_halo2_s() {
             assert!(ours == wanted, "k = {k} in tiles of 2^{log_tile}");
         }
         let ours =
-            lagrange_from_monomial(&on_disk, omega(k), Placement::Auto, &mut |_| ()).expect("transform");
+            lagrange_from_monomial::<ark_bn254::Bn254>(&on_disk, omega(k), Placement::Auto, &mut |_| ())
+                .expect("transform");
         assert!(
             ours.cast::<stock::G1Affine>()
                 .and_then(|c| c.to_vec())
@@ -323,7 +324,8 @@ fn the_lagrange_form_of_2_18_points_is_halo2_s_and_takes_so_long() {
     let place = place(256 << 20);
     let on_disk = place.column(&monomial);
     let started = Instant::now();
-    let ours = lagrange_from_monomial(&on_disk, omega(K), Placement::Disk, &mut |_| ()).expect("transform");
+    let ours = lagrange_from_monomial::<ark_bn254::Bn254>(&on_disk, omega(K), Placement::Disk, &mut |_| ())
+        .expect("transform");
     println!(
         "{} threads: {one:.2} us a point by one scalar, {each:.2} us by one each; group NTT of 2^{K} points {:.2} s",
         rayon::current_num_threads(),

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillproof_format::groth16::{frame_bytes, sections};
+use spillproof_format::groth16::sections;
 use spillproof_format::iden3::{FileKind, PointRange, zkey};
 use spillproof_format::native::{read_point, read_point_trusted};
+use spillproof_format::srs::frame_bytes;
 use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
 
 use super::source::{Source, curve_of};
@@ -317,10 +318,9 @@ impl<E: PairingCurve> Zkey<E> {
             (&key.h, &layout.h, 0),
         ];
         for (points, range, lead) in arrays {
-            subgroup::check::<E::G1Config>(source, points, (range.what, subgroup::behind(range, lead)))?;
+            subgroup::check::<E::G1Config>(source, points, (range, lead))?;
         }
-        let place = subgroup::behind(&layout.b2, 0);
-        subgroup::check::<E::G2Config>(source, &key.b_g2, (layout.b2.what, place))
+        subgroup::check::<E::G2Config>(source, &key.b_g2, (&layout.b2, 0))
     }
 }
 
@@ -364,7 +364,7 @@ pub(super) fn points_in_place<P: Curve>(
     checked: Checked,
 ) -> Column<Point<P>> {
     let points = *range;
-    let check = move |index, bytes: &[u8]| {
+    let check = move |index, bytes: &mut [u8]| {
         let read = match checked {
             Checked::Range => read_point_trusted::<P>(bytes),
             Checked::Curve => read_point::<P>(bytes),

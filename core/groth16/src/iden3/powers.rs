@@ -81,7 +81,7 @@ impl Ptau {
     /// That the points of an array are in the subgroup of prime order.
     pub fn check_subgroup<P: Curve>(&self, range: &PointRange) -> Result<()> {
         let points = self.part::<P>(range, 0, range.count);
-        subgroup::check::<P>(&self.source, &points, (range.what, subgroup::behind(range, 0)))
+        subgroup::check::<P>(&self.source, &points, (range, 0))
     }
 
     /// The Lagrange basis of `2^log_n` points, from the first powers of an array.

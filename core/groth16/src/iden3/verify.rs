@@ -27,9 +27,9 @@ use super::setup::InitialKey;
 use super::source::curve_of;
 use super::subgroup;
 use super::transcript::{Transcript, generator, random_element, random_point};
-use super::weights::{ChallengeWeights, Weights};
+use super::weights::ChallengeWeights;
 use crate::{Coefficient, Constraints, CurveId, Domain, MATRICES, PairingCurve, Shape, over_curve};
-use spillproof_commit::Challenge;
+use spillproof_commit::{Challenge, Weights};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::Progress;
@@ -308,7 +308,7 @@ impl<E: PairingCurve> Check<'_, E> {
     ) -> Result<()> {
         let (source, lead) = (&self.zkey.source, initial.len() - range.count);
         let points = points_in_place::<E::G1Config>(source, range, [lead, 0], Checked::Curve);
-        subgroup::check::<E::G1Config>(source, &points, (range.what, subgroup::behind(range, lead)))?;
+        subgroup::check::<E::G1Config>(source, &points, (range, lead))?;
         let sum = |points| -> Result<E::G1Affine> {
             let sums = msm::<E::G1Config>(points, &[Scalars::Foreign(weights)])?;
             Ok(sums.first().copied().unwrap_or_default().into_affine())

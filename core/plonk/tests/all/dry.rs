@@ -70,7 +70,7 @@ fn inputs(workspace: &Workspace, columns: usize, points: Points) -> Inputs {
                 Draft::scratch_with_frames(workspace, "bases", ROWS, Placement::Disk, SRS_FRAME_BYTES);
             return draft.and_then(Draft::finish_unwritten).unwrap();
         }
-        let srs = generate_scratch(workspace, LOG_N, Fr::from(5u64), |_| ()).unwrap();
+        let srs = generate_scratch::<ark_bn254::Bn254>(workspace, LOG_N, Fr::from(5u64), |_| ()).unwrap();
         srs.monomial().unwrap().clone()
     });
     Inputs { columns, bases }

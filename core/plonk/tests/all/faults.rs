@@ -56,7 +56,7 @@ fn workspace(dir: &Path, backend: Backend, faults: FaultPlan) -> Result<Workspac
 
 /// Opens the SRS, writes a polynomial, commits to it and opens it.
 fn commit(workspace: &Workspace, srs: &Path, values: &[Fr]) -> Result<(G1Affine, kzg::Opening)> {
-    let srs = Srs::open_container(workspace, srs)?;
+    let srs = <Srs>::open_container(workspace, srs)?;
     let mut writer = Writer::scratch(workspace, "polynomial", values.len() as u64, Placement::Disk)?;
     writer.push(values)?;
     let column = writer.finish()?;
@@ -260,7 +260,7 @@ fn every_fault_in_a_commitment() {
     let path = dir.path().join("test.srs");
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let plain = workspace(dir.path(), Backend::Pread, FaultPlan::none()).expect("storage");
-    generate(&plain, &path, K, Fr::rand(&mut rng), |_| ()).expect("SRS");
+    generate::<ark_bn254::Bn254>(&plain, &path, K, Fr::rand(&mut rng), |_| ()).expect("SRS");
     let values: Vec<Fr> = (0..1 << K).map(|_| Fr::rand(&mut rng)).collect();
     for backend in [Backend::Auto, Backend::Pread] {
         try_all(dir.path(), backend, 1, |workspace| {
@@ -321,7 +321,7 @@ fn every_fault_in_a_generated_srs() {
         let _ = std::fs::remove_dir_all(&scratch);
         std::fs::create_dir(&scratch).expect("directory");
         let workspace = workspace(&scratch, Backend::Auto, faults)?;
-        generate(&workspace, &scratch.join("out.srs"), k, secret, |_| ())?;
+        generate::<ark_bn254::Bn254>(&workspace, &scratch.join("out.srs"), k, secret, |_| ())?;
         // Whatever was reported as written has to read back, without faults.
         let plain = self::workspace(&scratch, Backend::Auto, FaultPlan::none())?;
         let opened = spillproof_engine::column::Container::open(&plain, &scratch.join("out.srs"))?;

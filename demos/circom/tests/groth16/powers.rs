@@ -216,9 +216,9 @@ fn an_srs_of_a_first_phase_is_that_of_its_tau() {
         for (k, expected) in [(None, 8), (Some(5), 5), (Some(0), 0)] {
             let (found, root) = import_ptau(workspace, [&file, &target], k, &mut |_| ()).expect("an SRS");
             assert_eq!(found, expected);
-            let srs = Srs::open_container(workspace, &target).expect("an SRS");
+            let srs = <Srs>::open_container(workspace, &target).expect("an SRS");
             assert_eq!(srs.root(), Some(root));
-            let theirs = generate_scratch(workspace, expected, secrets.tau, |_| ()).expect("an SRS");
+            let theirs = generate_scratch::<Bn254>(workspace, expected, secrets.tau, |_| ()).expect("an SRS");
             for basis in [Srs::monomial, Srs::lagrange] {
                 let [ours, theirs] =
                     [&srs, &theirs].map(|srs| basis(srs).expect("points").to_vec().expect("points"));

@@ -7,13 +7,14 @@ mod header;
 mod iden3;
 mod params_kzg;
 
-use ark_bn254::{G1Affine, G2Affine};
 use ark_ec::AffineRepr;
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use spillproof_format::header::HEADER_BYTES;
+use spillproof_format::native::NativeField;
 use spillproof_format::params_kzg::points::encode_points;
-use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region};
 
 /// As for the fuzzer.
 const INPUT_BYTES_MAX: usize = 8192;
@@ -86,28 +87,42 @@ fn headers_survive_mutations() {
     holds(header::property, &seeds, 20_000);
 }
 
+/// A file of generators.
+fn generators<G1, G2>(layout: &Layout) -> Vec<u8>
+where
+    G1: SWCurveConfig<BaseField: NativeField>,
+    G2: SWCurveConfig<BaseField: NativeField>,
+{
+    let mut bytes = vec![0; layout.file_bytes() as usize];
+    bytes[..4].copy_from_slice(&layout.encode_k());
+    for region in Region::ALL {
+        let start = layout.offset(region) as usize;
+        let out = &mut bytes[start..start + layout.region_bytes(region) as usize];
+        let count = layout.points(region) as usize;
+        match region {
+            Region::G | Region::GLagrange => {
+                encode_points(layout.encoding(), &vec![Affine::<G1>::generator(); count], out).unwrap();
+            }
+            Region::G2 | Region::SG2 => {
+                encode_points(layout.encoding(), &[Affine::<G2>::generator()], out).unwrap();
+            }
+        }
+    }
+    bytes
+}
+
 #[test]
 fn params_kzg_survive_mutations() {
     let mut seeds = Vec::new();
-    for format in [SerdeFormat::RawBytes, SerdeFormat::Processed] {
+    for encoding in Encoding::ALL {
         for k in 0..3 {
-            let layout = Layout::new(format, k).unwrap();
-            let mut bytes = vec![0; layout.file_bytes() as usize];
-            bytes[..4].copy_from_slice(&layout.encode_k());
-            for region in Region::ALL {
-                let start = layout.offset(region) as usize;
-                let out = &mut bytes[start..start + layout.region_bytes(region) as usize];
-                let count = layout.points(region) as usize;
-                match region {
-                    Region::G | Region::GLagrange => {
-                        encode_points(format, &vec![G1Affine::generator(); count], out).unwrap();
-                    }
-                    Region::G2 | Region::SG2 => {
-                        encode_points(format, &[G2Affine::generator()], out).unwrap();
-                    }
+            let layout = Layout::new(encoding, k).unwrap();
+            seeds.push(match encoding.dialect {
+                Dialect::Halo2 => generators::<ark_bn254::g1::Config, ark_bn254::g2::Config>(&layout),
+                Dialect::Midnight => {
+                    generators::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(&layout)
                 }
-            }
-            seeds.push(bytes);
+            });
         }
     }
     holds(params_kzg::property, &seeds, 4_000);

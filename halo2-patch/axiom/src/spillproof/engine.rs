@@ -153,7 +153,8 @@ impl Store<G1Affine> for SessionStore {
         points_max: usize,
     ) -> io::Result<PointsInFlight> {
         let budget = self.session.budget();
-        let lease = || commit::PointsInFlight::new(budget, len as u64, point_bytes as u64, points_max as u64);
+        let [len, point_bytes, points_max] = [len, point_bytes, points_max].map(|value| value as u64);
+        let lease = || commit::PointsInFlight::new::<commit::G1>(budget, len, point_bytes, points_max);
         let in_flight = self.session.workspace().run(lease).map_err(io::Error::other)?;
         Ok(PointsInFlight {
             points: in_flight.points() as usize,

@@ -98,7 +98,8 @@ struct Chunk<C: CurveAffine, P: Engine> {
 impl<C: CurveAffine, P: Engine> Chunk<C, P> {
     fn new(session: &Session, n: u64) -> spillproof_engine::Result<Self> {
         let point_bytes = size_of::<C::CurveExt>() + size_of::<C>() + size_of::<Point<P>>();
-        let in_flight = PointsInFlight::new(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
+        let in_flight =
+            PointsInFlight::new::<Point<P>>(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
         let points = in_flight.points() as usize;
         Ok(Self {
             sums: vec![C::CurveExt::default(); points],

@@ -7,8 +7,9 @@ use spillproof_format::FormatError;
 
 use crate::storage::Segment;
 
-/// What looks at the bytes of the element at an index of the array.
-pub type Check = Arc<dyn Fn(u64, &[u8]) -> Result<(), FormatError> + Send + Sync>;
+/// What looks at the bytes of the element at an index of the array, and brings those of another form to the
+/// one that the column's elements have.
+pub type Check = Arc<dyn Fn(u64, &mut [u8]) -> Result<(), FormatError> + Send + Sync>;
 
 /// The elements of a column's frames that are in the file.
 pub struct Elements {
@@ -60,7 +61,7 @@ impl Elements {
         bytes[..start].fill(0);
         bytes[end..].fill(0);
         let indices = elements.start.saturating_sub(self.in_file.start)..;
-        (indices.zip(bytes[start..end].chunks_exact(self.bytes)))
+        (indices.zip(bytes[start..end].chunks_exact_mut(self.bytes)))
             .try_for_each(|(index, element)| (self.check)(index, element))
     }
 }
