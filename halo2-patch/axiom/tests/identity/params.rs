@@ -62,7 +62,8 @@ fn containers_are_opened_in_place() {
     in_session(SESSION_BYTES, || {
         let session = Session::current().unwrap().unwrap();
         let workspace = session.workspace();
-        spillproof_commit::import_params_kzg(workspace, &file, &path, None, &mut |_| ()).unwrap();
+        spillproof_commit::import_params_kzg(workspace, &file, &path, Default::default(), &mut |_| ())
+            .unwrap();
         let mut opened = open_params(&path).unwrap();
         assert!(drop_in::prove::params_bytes(&opened, SerdeFormat::RawBytes) == raw);
         check_params(&opened, &mut |_| ()).unwrap();

@@ -92,7 +92,7 @@ impl Chunk {
     fn new(session: &Session, n: u64) -> spillproof_engine::Result<Self> {
         // A projective point for each that is made, or its bytes.
         let point_bytes = size_of::<G1Projective>() + size_of::<G1Affine>() + size_of::<Point>();
-        let in_flight = PointsInFlight::new(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
+        let in_flight = PointsInFlight::new::<Point>(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
         let points = in_flight.points() as usize;
         Ok(Self {
             affine: vec![G1Affine::default(); points],
