@@ -1,4 +1,4 @@
-//! Random bytes of the system, in the one place that asks it for them.
+//! Random bytes of the system, with an error where it gives none.
 
 use rand::RngCore;
 use rand::rngs::OsRng;

@@ -124,5 +124,7 @@ fn lazy_butterflies_never_overflow() {
 #[test]
 fn runs_of_butterflies_and_products_are_their_elements() {
     runs_are_their_elements::<ark_bn254::Fr>(true);
+    runs_are_their_elements::<ark_bls12_381::Fr>(false);
     runs_are_their_elements::<ark_pallas::Fr>(false);
+    runs_are_their_elements::<ark_vesta::Fr>(false);
 }

@@ -123,5 +123,7 @@ fn programs_of_every_operation_on_every_backend() {
 #[test]
 fn equal_to_arkworks_on_edges_and_random_values() {
     against_arkworks::<ark_bn254::Fr>();
+    against_arkworks::<ark_bls12_381::Fr>();
     against_arkworks::<ark_pallas::Fr>();
+    against_arkworks::<ark_vesta::Fr>();
 }
