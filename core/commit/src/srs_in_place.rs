@@ -9,6 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use spillproof_format::header::MAGIC;
 use spillproof_format::params_kzg::points::{Check, to_native};
 use spillproof_format::params_kzg::{Region, SerdeFormat, Stated};
 use spillproof_format::{Curve as CurveId, FormatError, hex};
@@ -18,10 +19,23 @@ use super::srs::{Srs, curve_id};
 use super::srs_import::Import;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, ForeignArray, Workspace};
+use spillproof_engine::storage::{File, Segment};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::pairing::PairingGroups;
 
 impl<E: KzgCurve> Srs<E> {
+    /// Opens a file where it is: a container, or a `ParamsKZG` file of raw points.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_container`] and [`Self::open_params_kzg`].
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        let file = workspace.storage.open_unaligned(path)?;
+        match begins_with_magic(workspace, &file)? {
+            true => Self::open_container(workspace, path),
+            false => Self::open_params_kzg(workspace, path, None),
+        }
+    }
+
     /// Opens a `ParamsKZG` file of raw points where it is. It has to be there, as it is, as long as the SRS is
     /// used. `format` is found from the length if it is not given.
     ///
@@ -97,4 +111,14 @@ fn points_in_place<P: Curve>(workspace: &Workspace, import: &Import, region: Reg
         check: Arc::new(check),
     };
     Column::foreign(workspace, array)
+}
+
+/// Whether a file is a container.
+pub(super) fn begins_with_magic(workspace: &Workspace, file: &File) -> Result<bool> {
+    if file.len_bytes() < MAGIC.len() as u64 {
+        return Ok(false);
+    }
+    let buffer = workspace.budget.buffer(4096, "SRS")?;
+    let buffer = file.read(buffer, [Segment::new(0, 0, MAGIC.len())]).wait()?;
+    Ok(buffer[..MAGIC.len()] == MAGIC)
 }

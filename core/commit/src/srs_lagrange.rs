@@ -17,7 +17,6 @@
 use std::path::Path;
 
 use ark_ec::short_weierstrass::Affine;
-use spillproof_format::header::MAGIC;
 use spillproof_format::params_kzg::{Dialect, Region, Stated, root_of_unity};
 use spillproof_format::srs::{frame_bytes, sections};
 use spillproof_format::{Curve as CurveId, Kind};
@@ -27,11 +26,11 @@ use super::ipa_file::copy;
 use super::srs::{Srs, curve_id, lagrange_from_monomial, opened};
 use super::srs_check::{SrsProgress, check_parts, check_region};
 use super::srs_import::{Import, write_pair};
+use super::srs_in_place::begins_with_magic;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Container, ContainerWriter, Placement, Workspace};
 use spillproof_engine::error::Invalid;
-use spillproof_engine::storage::{File, Segment};
 use spillproof_kernels::pairing::G1Point;
 
 /// Makes the container `target` with the first `2^k` monomial points of `source` and their Lagrange form,
@@ -88,16 +87,6 @@ pub fn add_lagrange(
             add(workspace, (source, monomial), target, k, progress)
         }
     }
-}
-
-/// Whether a file is a container.
-fn begins_with_magic(workspace: &Workspace, file: &File) -> Result<bool> {
-    if file.len_bytes() < MAGIC.len() as u64 {
-        return Ok(false);
-    }
-    let buffer = workspace.budget.buffer(4096, "SRS")?;
-    let buffer = file.read(buffer, [Segment::new(0, 0, MAGIC.len())]).wait()?;
-    Ok(buffer[..MAGIC.len()] == MAGIC)
 }
 
 fn add<E: KzgCurve>(

@@ -1,13 +1,18 @@
 //! The prover in a session: the rounds of `spillproof-plonk` over upstream's types. A child of upstream's
 //! `plonk::prover`.
 
+use std::io;
 use std::sync::Arc;
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng as _;
+use spillproof_engine::checkpoint::{Checkpoint, Terms};
 use spillproof_engine::plan::Phase;
 use spillproof_engine::Session;
 use spillproof_kernels::field::KernelField as _;
 use spillproof_plonk::{
-    AdviceCells, Committed, KeyColumns, LimbCell, ProverCurve as _, ProverField as _, Rounds, Values, Witness,
+    statement, AdviceCells, Committed, Domain, KeyColumns, LimbCell, ProverCurve as _, ProverField as _,
+    Rounds, Values, Witness,
 };
 use spillproof_report::environment::{self, CircuitInWords, VERDICT};
 
@@ -17,7 +22,8 @@ use crate::spillproof::circuit;
 use crate::spillproof::convert::{foreign, scalar, Foreign, Scalar, P};
 use crate::spillproof::key::KeyInMemory;
 use crate::spillproof::plan::{admit, known, Shape};
-use crate::spillproof::protocol::{protocol, Caller};
+use crate::spillproof::protocol::{name, protocol, Caller};
+use crate::spillproof::reproducible;
 
 /// What is proved: circuits, and the values of their instance columns. With the feature, the verifier has the
 /// first `committed` as commitments.
@@ -64,7 +70,10 @@ where
         return Err(Error::InvalidInstances);
     }
     let k = pk.vk.domain.k();
-    let shape = Shape::new(known(meta), k).with_circuits(circuits.len()).with_committed_instances(committed);
+    let shape = Shape::new(known(meta), k)
+        .with_circuits(circuits.len())
+        .with_committed_instances(committed)
+        .keeping_rounds(session.checkpoints().is_some());
     let _task = admit(session, Phase::Proof, &shape)?;
     pk.vk.hash_into(transcript)?;
     let cs = circuit::constraint_system(meta, pk.vk.cs_degree);
@@ -92,14 +101,17 @@ where
     if instances.iter().copied().flatten().any(|values| values.len() > usable_rows) {
         return Err(Error::InstanceTooLarge);
     }
-    if session.checkpoints().is_some() {
-        tracing::warn!("spillproof: no checkpoint is kept of this proof: midnight_proofs has none");
-    }
     let workspace = session.workspace();
-    let mut outside =
-        Caller::new(session, *bridge, (bridge.params)(params), &mut rng, threads, transcript)?;
-    let mut rounds = Rounds::new(protocol(committed), &mut outside, None);
     let public: Vec<Vec<_>> = instances.iter().map(|columns| values(columns)).collect();
+    let of_what = Kept { name: name(committed, threads), key: scalar(&pk.vk.transcript_repr), public: &public };
+    let checkpoint = of_what.checkpoint(session, &domain, &mut rng)?;
+    let mut seeded = checkpoint.as_ref().and_then(Checkpoint::seed).map(|seed| ChaCha20Rng::from_seed(*seed));
+    let rng: &mut dyn RngCore = match &mut seeded {
+        Some(seeded) => seeded,
+        None => &mut rng,
+    };
+    let mut outside = Caller::new(session, *bridge, (bridge.params)(params), rng, threads, transcript)?;
+    let mut rounds = Rounds::new(protocol(committed), &mut outside, checkpoint);
     let instance = Scalar::instance_columns(workspace, &domain, &public)?;
     let mut witnesses: Vec<_> = public
         .iter()
@@ -116,6 +128,9 @@ where
     let mut challenges = vec![None; cs.challenge_phases.len()];
     for phase in 0..cs.phases() {
         for ((witness, circuit), instances) in witnesses.iter_mut().zip(*circuits).zip(*instances) {
+            if P::take_kept_phase(witness, &mut rounds)? {
+                continue;
+            }
             let mut synthesis = Synthesis {
                 k,
                 phase,
@@ -163,7 +178,43 @@ where
     };
     // Every challenge has a phase, and all phases have ended.
     let challenges = challenges.into_iter().flatten().collect();
-    Ok(P::prove(prover, circuits, challenges)?)
+    P::prove(prover, circuits, challenges)?;
+    // The proof is in the transcript, and with it the random values, which no other proof may have.
+    if let Some(Err(error)) = rounds.into_checkpoint().map(Checkpoint::finish) {
+        tracing::warn!("spillproof: the checkpoint of a proof that is finished stays behind: {error}");
+    }
+    Ok(())
+}
+
+/// What a checkpoint is of.
+struct Kept<'k> {
+    name: String,
+    key: Scalar,
+    public: &'k [Vec<Box<dyn Values<Scalar> + 'k>>],
+}
+
+impl Kept<'_> {
+    /// That of an earlier run, or a new one; none, if the session keeps none.
+    fn checkpoint(
+        &self,
+        session: &Session,
+        domain: &Domain<Scalar>,
+        rng: &mut dyn RngCore,
+    ) -> io::Result<Option<Checkpoint>> {
+        let Some(checkpoints) = session.checkpoints() else {
+            return Ok(None);
+        };
+        let terms = Terms {
+            statement: statement(self.key, domain, &self.name, self.public),
+            draws_are_the_callers: reproducible(),
+        };
+        let entropy = |bytes: &mut [u8; 32]| {
+            if !terms.draws_are_the_callers {
+                rng.fill_bytes(bytes);
+            }
+        };
+        checkpoints.begin(session.workspace(), &terms, entropy).map(Some).map_err(io::Error::other)
+    }
 }
 
 /// The values of a circuit's instance columns.

@@ -5,6 +5,7 @@
 //!   mod.rs        who is asking: is there a session
 //!   switch.rs     the switch
 //!   params.rs     ParamsKZG in a session: made, read and written through fixed buffers
+//!   srs.rs        ParamsKZG from a file that is opened in place, and a check of it
 //!   bases.rs      its points: a vector, or a column on disk
 //!   projective.rs such a column as a slice of upstream's points
 //!   key.rs        the columns of a proving key
@@ -34,6 +35,11 @@
 //! that the prover is called in. Only where a lookup leaves several values of its table, stock's proof is not
 //! determined ([`set_reproducible`]); a session orders them as that switch does.
 //!
+//! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or
+//! `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in DIR, and after a crash the same call, in a pool of
+//! as many threads, goes on from there ([`Checkpoints`]). Its random values then come from the checkpoint,
+//! unless proofs are reproducible.
+//!
 //! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with
 //! `SPILLPROOF_REPORT=run.html` it writes a page of them, and with either a table after each proof. A program
 //! that has a tracing subscriber adds [`layer`] to it.
@@ -61,6 +67,7 @@ pub(crate) mod params;
 pub(crate) mod plan;
 mod projective;
 pub(crate) mod protocol;
+mod srs;
 mod switch;
 
 use std::io;
@@ -73,11 +80,16 @@ pub use ::spillproof_report::steps::layer;
 #[doc(hidden)]
 pub use bridge::Bridge;
 pub use plan::{plan, Plan, Rates, Shape};
+pub use spillproof_commit::SrsProgress;
 pub use spillproof_engine::budget::ByteSize;
+pub use spillproof_engine::checkpoint::{
+    CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
+};
 pub use spillproof_engine::column::Scratch;
 pub use spillproof_engine::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
+pub use srs::{check_params, open_params};
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 
 /// Name this in a program that must not be built without the drop-in.

@@ -275,7 +275,7 @@ fn stored<E: Engine>(session: Option<&Session>, points: Bases<E::G1>) -> io::Res
 }
 
 /// The Lagrange form of `2^k` points.
-fn lagrange_of<E: Engine>(g: &Bases<E::G1>, k: u32) -> io::Result<Bases<E::G1>> {
+pub(super) fn lagrange_of<E: Engine>(g: &Bases<E::G1>, k: u32) -> io::Result<Bases<E::G1>> {
     match g {
         Bases::Memory(points) => Ok(g_to_lagrange(points, k).into()),
         Bases::Disk(points) => Ok(Bases::Disk(

@@ -49,7 +49,8 @@ use crate::plonk::ConstraintSystem;
 /// session's own, where its disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fq>, k: u32) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
-    Shape::new(cs, k).plan(session.budget().limit_bytes(), session.threads(), &rates)
+    let shape = Shape::new(cs, k).keeping_rounds(session.checkpoints().is_some());
+    shape.plan(session.budget().limit_bytes(), session.threads(), &rates)
 }
 
 /// What a plan is of: proofs of circuits of `2^k` rows.
@@ -59,6 +60,7 @@ pub struct Shape {
     k: u32,
     circuits: usize,
     committed: usize,
+    keeps_rounds: bool,
 }
 
 impl Shape {
@@ -69,6 +71,7 @@ impl Shape {
             k,
             circuits: 1,
             committed: 0,
+            keeps_rounds: false,
         }
     }
 
@@ -80,6 +83,11 @@ impl Shape {
     /// With so many instance columns, the first ones, that the verifier has as commitments.
     pub fn with_committed_instances(self, committed: usize) -> Self {
         Self { committed, ..self }
+    }
+
+    /// Whose rounds are kept in a checkpoint, or not; they are not, unless it is said.
+    pub fn keeping_rounds(self, keeps_rounds: bool) -> Self {
+        Self { keeps_rounds, ..self }
     }
 
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are
@@ -100,7 +108,7 @@ impl Shape {
             domain: domain::<Fq>(self.k, degree),
             circuits: self.circuits,
             protocol: protocol(self.committed),
-            keeps_rounds: false,
+            keeps_rounds: self.keeps_rounds,
             inputs: Inputs::Made,
         }
     }

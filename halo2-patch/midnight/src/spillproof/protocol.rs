@@ -22,7 +22,7 @@ use super::params::Columns;
 use crate::plonk;
 use crate::poly::commitment::PolynomialCommitmentScheme;
 use crate::poly::kzg::params::ParamsKZG;
-use crate::spillproof_release::{QUERIES, SETS};
+use crate::spillproof_release::{QUERIES, SETS, VERSION};
 use crate::transcript::{self, Hashable, Sampleable};
 
 /// The multi-opening of the halo2 Book, in upstream's version.
@@ -49,6 +49,15 @@ pub(crate) fn protocol(committed: usize) -> Protocol {
             ending: Ending::Quotient,
         },
     }
+}
+
+/// What makes a proof another one beside key and instances: the release, how many instance columns are
+/// committed, and the threads of the caller's pool, each of which has a part of the random polynomial.
+pub(crate) fn name(committed: usize, threads: usize) -> String {
+    format!(
+        "midnight_proofs {VERSION}, challenges {:?}, {committed} committed, {threads} threads",
+        BOOK.width
+    )
 }
 
 /// A transcript.
@@ -85,16 +94,16 @@ where
 }
 
 /// A caller's transcript, generator and parameters: all that a proof talks to.
-pub(crate) struct Caller<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, R, T> {
+pub(crate) struct Caller<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, T> {
     session: &'c Session,
     params: Columns,
-    rng: &'c mut R,
+    rng: &'c mut dyn RngCore,
     /// Of the pool that the prover was called in.
     threads: usize,
     transcript: Written<'c, F, CS, T>,
 }
 
-impl<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, R, T> Caller<'c, F, CS, R, T> {
+impl<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, T> Caller<'c, F, CS, T> {
     /// `threads` are those of the pool in which the prover was called.
     ///
     /// # Errors
@@ -103,7 +112,7 @@ impl<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, R, T> Caller<'c, F, C
         session: &'c Session,
         bridge: Bridge<F, CS>,
         params: &ParamsKZG<Bls12>,
-        rng: &'c mut R,
+        rng: &'c mut dyn RngCore,
         threads: usize,
         transcript: &'c mut T,
     ) -> io::Result<Self> {
@@ -120,11 +129,10 @@ impl<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, R, T> Caller<'c, F, C
     }
 }
 
-impl<F, CS, R, T> Randomness<Scalar> for Caller<'_, F, CS, R, T>
+impl<F, CS, T> Randomness<Scalar> for Caller<'_, F, CS, T>
 where
     F: PrimeField,
     CS: PolynomialCommitmentScheme<F>,
-    R: RngCore,
 {
     fn scalar(&mut self) -> Scalar {
         scalar(&Fq::random(&mut *self.rng))
@@ -151,11 +159,10 @@ where
     }
 }
 
-impl<F, CS, R, T> Outside<P> for Caller<'_, F, CS, R, T>
+impl<F, CS, T> Outside<P> for Caller<'_, F, CS, T>
 where
     F: PrimeField + Hashable<T::Hash> + Sampleable<T::Hash>,
     CS: PolynomialCommitmentScheme<F, Commitment: Hashable<T::Hash>>,
-    R: RngCore,
     T: transcript::Transcript,
 {
     fn transcript(&mut self) -> &mut dyn Transcript<P> {

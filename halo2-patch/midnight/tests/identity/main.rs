@@ -11,9 +11,10 @@
 // The circuits and the prover are compiled four times, over each crate: that is the point.
 #![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use midnight_proofs::spillproof::{active, ByteSize, Session, SessionBuilder};
+use midnight_proofs::spillproof::{active, ByteSize, CheckpointKey, Checkpoints, Session, SessionBuilder};
 use proptest::prelude::*;
 
 mod drop_in_07;
@@ -210,6 +211,103 @@ macro_rules! release {
                 }
             }
 
+            /// A proof that is cut off after so many of its points and scalars goes on from its checkpoint.
+            pub fn goes_on(case: Case, entries: &[usize]) {
+                case.kind.set();
+                let circuits = ours::prove::circuits(case);
+                let instances: Vec<_> = circuits.iter().map(|circuit| circuit.instances()).collect();
+                let params = ours::prove::written(&ours::prove::params(case.k, case.seed));
+                let keep = |dir: &Path, case: Case, entries| {
+                    let key = CheckpointKey::from_hex(&"0f".repeat(32)).unwrap();
+                    in_session(of(16 << 20).checkpoints(Checkpoints::new(dir, key)), || {
+                        let params = ours::prove::read(&params);
+                        let pk = ours::prove::keys(&params, &circuits[0], case.k).unwrap();
+                        ours::prove::prove_begun(&params, &pk, &circuits, &instances, case, entries)
+                    })
+                };
+                for is_reproducible in [true, false] {
+                    set_reproducible(is_reproducible);
+                    for &entries in entries {
+                        let dir = tempfile::tempdir().unwrap();
+                        let (begun, made) = keep(dir.path(), case, entries);
+                        assert!(made.is_err(), "not cut off after {entries}");
+                        // With the switch off, all that is drawn comes from the checkpoint.
+                        let seed = case.seed + u64::from(!is_reproducible);
+                        let (whole, made) = keep(dir.path(), Case { seed, ..case }, usize::MAX);
+                        made.unwrap();
+                        assert!(whole.starts_with(&begun), "another proof after {entries}");
+                        let params = ours::prove::read(&params);
+                        if is_reproducible {
+                            let pk = ours::prove::keys(&params, &circuits[0], case.k).unwrap();
+                            assert!(
+                                ours::prove::prove(&params, &pk, case) == whole,
+                                "{case:?}, {entries}"
+                            );
+                        }
+                        if is_verifiable(case) {
+                            let params = stock::prove::read(&ours::prove::written(&params));
+                            let circuits = stock::prove::circuits(case);
+                            let pk = stock::prove::keys(&params, &circuits[0], case.k).unwrap();
+                            assert!(stock::prove::accepts(
+                                &params,
+                                pk.get_vk(),
+                                &circuits,
+                                &whole
+                            ));
+                        }
+                    }
+                }
+                set_reproducible(false);
+            }
+
+            /// A file of parameters, opened where it is.
+            pub fn files(k: u32) {
+                let params = stock::prove::params(k, 5);
+                let written = stock::prove::written(&params);
+                let dir = tempfile::tempdir().unwrap();
+                let file = dir.path().join("bls_midnight");
+                std::fs::write(&file, &written[1]).unwrap();
+                let open = || ours::midnight::spillproof::open_params(&file);
+                let none = open().unwrap_err().to_string();
+                assert!(none.contains("needs a session"), "{none}");
+                in_session(of(16 << 20), || {
+                    let params = open().unwrap();
+                    let check = || ours::midnight::spillproof::check_params(&params, &mut |_| ());
+                    check().unwrap();
+                    assert!(ours::prove::written(&params) == written);
+                    let mut fewer = params.clone();
+                    fewer.downsize(k - 1);
+                    let mut theirs = stock::prove::params(k, 5);
+                    theirs.downsize(k - 1);
+                    assert!(ours::prove::written(&fewer) == stock::prove::written(&theirs));
+                    ours::midnight::spillproof::check_params(&fewer, &mut |_| ()).unwrap();
+                });
+                // Another point of the group, in the second place of the second basis.
+                let mut wrong = written[1].clone();
+                let (head, point) = (4, 96);
+                let second = head + point * ((1 << k) + 1);
+                wrong.copy_within(head..head + point, second);
+                std::fs::write(&file, &wrong).unwrap();
+                in_session(of(16 << 20), || {
+                    let params = open().unwrap();
+                    let refused = ours::midnight::spillproof::check_params(&params, &mut |_| ());
+                    let refused = refused.unwrap_err().to_string();
+                    assert!(refused.contains("g_lagrange"), "{refused}");
+                });
+                // Compressed, and of another curve.
+                for (bytes, said) in [
+                    (&written[0], "only raw points"),
+                    (&vec![7; 100], "parameters"),
+                ] {
+                    std::fs::write(&file, bytes).unwrap();
+                    let refused = in_session(of(16 << 20), || open().unwrap_err().to_string());
+                    assert!(
+                        refused.contains(said) && refused.contains("bls_midnight"),
+                        "{refused}"
+                    );
+                }
+            }
+
             /// What stock and the drop-in say, the latter with a session and without.
             fn said(stock: String, ours: impl Fn() -> String) -> [String; 2] {
                 let without = ours();
@@ -314,6 +412,35 @@ fn parameters() {
     for k in [0, 1, 5, 8] {
         v08::parameters(k);
         v07::parameters(k);
+    }
+}
+
+#[test]
+fn files_of_parameters() {
+    let _turn = turn();
+    for k in [1, 6] {
+        v08::files(k);
+        v07::files(k);
+    }
+}
+
+/// Of one circuit and of two, of several phases too.
+#[test]
+fn proofs_go_on() {
+    let _turn = turn();
+    let kind = kind_with(Lookups::LeaveMany, |shape| {
+        shape.later_phases > 0
+            && shape.begins_in_its_row
+            && shape.permuted_inputs > 0
+            && !shape.trash.is_empty()
+    });
+    for circuits in [1, 2] {
+        let case = Case {
+            circuits,
+            ..Case::simple(kind, 6)
+        };
+        v08::goes_on(case, &[0, 3, 7, 16, 25]);
+        v07::goes_on(case, &[5, 14]);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Parameters, keys and proofs over one of the crates.
 
+use std::io;
+
 use blake2b_simd::State;
 use ff::Field as _;
 use group::GroupEncoding as _;
@@ -11,7 +13,7 @@ use super::midnight::plonk::{keygen_pk, keygen_vk_with_k, Error};
 use super::midnight::poly::commitment::{Guard as _, PolynomialCommitmentScheme as _};
 use super::midnight::poly::kzg::params::ParamsKZG;
 use super::midnight::poly::kzg::KZGCommitmentScheme;
-use super::midnight::transcript::{CircuitTranscript, Transcript as _};
+use super::midnight::transcript::{self, CircuitTranscript, Transcript as _};
 use super::midnight::utils::SerdeFormat;
 use super::midnight::{plonk, poly};
 use super::random::Random;
@@ -27,8 +29,56 @@ pub type Params = ParamsKZG<Bls12>;
 pub type ProvingKey = plonk::ProvingKey<Fq, Scheme>;
 /// Its verifying keys.
 pub type VerifyingKey = plonk::VerifyingKey<Fq, Scheme>;
-/// The transcript.
-pub type Transcript = CircuitTranscript<State>;
+/// Upstream's transcript, which fails after so many points and scalars of a proof.
+#[derive(Clone)]
+pub struct Transcript {
+    inner: CircuitTranscript<State>,
+    entries: usize,
+}
+
+impl transcript::Transcript for Transcript {
+    type Hash = State;
+
+    fn init() -> Self {
+        let inner = CircuitTranscript::init();
+        let entries = usize::MAX;
+        Self { inner, entries }
+    }
+
+    fn init_from_bytes(bytes: &[u8]) -> Self {
+        let inner = CircuitTranscript::init_from_bytes(bytes);
+        Self {
+            inner,
+            ..Self::init()
+        }
+    }
+
+    fn squeeze_challenge<V: transcript::Sampleable<State>>(&mut self) -> V {
+        self.inner.squeeze_challenge()
+    }
+
+    fn common<V: transcript::Hashable<State>>(&mut self, input: &V) -> io::Result<()> {
+        self.inner.common(input)
+    }
+
+    fn read<V: transcript::Hashable<State>>(&mut self) -> io::Result<V> {
+        self.inner.read()
+    }
+
+    fn write<V: transcript::Hashable<State>>(&mut self, input: &V) -> io::Result<()> {
+        let cut_off = || io::Error::other("cut off");
+        self.entries = self.entries.checked_sub(1).ok_or_else(cut_off)?;
+        self.inner.write(input)
+    }
+
+    fn finalize(self) -> Vec<u8> {
+        self.inner.finalize()
+    }
+
+    fn assert_empty(&mut self) -> io::Result<()> {
+        self.inner.assert_empty()
+    }
+}
 
 /// All formats of keys and parameters.
 pub const FORMATS: [SerdeFormat; 3] = [
@@ -173,6 +223,19 @@ pub fn prove_with(
     instances: &[Vec<Vec<Fq>>],
     case: Case,
 ) -> Result<Vec<u8>, Error> {
+    let (proof, made) = prove_begun(params, pk, circuits, instances, case, usize::MAX);
+    made.map(|()| proof)
+}
+
+/// As many points and scalars of a proof as are taken.
+pub fn prove_begun(
+    params: &Params,
+    pk: &ProvingKey,
+    circuits: &[Random],
+    instances: &[Vec<Vec<Fq>>],
+    case: Case,
+    entries: usize,
+) -> (Vec<u8>, Result<(), Error>) {
     let columns: Vec<Vec<&[Fq]>> = instances
         .iter()
         .map(|of| of.iter().map(|column| &column[..]).collect())
@@ -183,11 +246,14 @@ pub fn prove_with(
         .build()
         .unwrap();
     pool.install(|| {
-        let mut transcript = Transcript::init();
+        let mut transcript = Transcript {
+            entries,
+            ..Transcript::init()
+        };
         let rng = ChaCha20Rng::seed_from_u64(case.seed);
         let committed = Shape::current().committed;
-        release::create_proof(params, pk, circuits, committed, &instances, rng, &mut transcript)?;
-        Ok(transcript.finalize())
+        let made = release::create_proof(params, pk, circuits, committed, &instances, rng, &mut transcript);
+        (transcript.finalize(), made)
     })
 }
 
