@@ -5,7 +5,7 @@
 
 use std::io;
 
-#[path = "spillproof/switch.rs"]
+#[path = "../../axiom/src/spillproof/switch.rs"]
 mod switch;
 
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};

@@ -46,6 +46,11 @@
 //! `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in DIR, and after a crash the same call goes on from
 //! there ([`Checkpoints`]).
 //!
+//! Stock leaves two things to chance. The random polynomial of the vanishing argument is drawn from
+//! `thread_rng` by as many threads as there are; and values of a lookup are permuted in the iteration order of a
+//! `HashMap`. With [`set_reproducible`] the polynomial's coefficients are drawn from the caller's rng, in order,
+//! where stock draws that polynomial's blinding factor right after; and lookup values are in ascending order.
+//!
 //! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with
 //! `SPILLPROOF_REPORT=run.html` it writes a page of them, and with either a table after each proof. A program
 //! that has a tracing subscriber adds [`layer`] to it.

@@ -1,13 +1,10 @@
 //! The switches of a process: reproducible proofs, and proofs that verify themselves.
 //!
-//! Reproducible: a proof becomes a function of its inputs and the caller's rng. Stock leaves two things to
-//! chance. The random polynomial of the vanishing argument is drawn from `thread_rng` by as many threads as
-//! there are; and values of a lookup are permuted in the iteration order of a `HashMap`. With the switch on,
-//! the polynomial's coefficients are drawn from the caller's rng, in order, where stock draws that
-//! polynomial's blinding factor right after; and lookup values are in ascending order. Verifiers can't tell.
+//! Reproducible: a proof becomes a function of its inputs and the caller's rng. What stock leaves to chance
+//! otherwise, each drop-in says in its `mod.rs`. Verifiers can't tell.
 //!
-//! Self-verification: a proof that a session made is verified before it is returned ([`super::verify`]). On,
-//! unless it is turned off.
+//! Self-verification: a proof that a session made is verified before it is returned (`verify.rs`). On, unless
+//! it is turned off.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;

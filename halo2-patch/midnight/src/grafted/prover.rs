@@ -14,7 +14,7 @@ use spillproof_plonk::{
     statement, AdviceCells, Committed, Domain, KeyColumns, LimbCell, ProverCurve as _, ProverField as _,
     Rounds, Values, Witness,
 };
-use spillproof_report::environment::{self, CircuitInWords, VERDICT};
+use spillproof_report::environment::{self, CircuitInWords};
 
 use super::*;
 use crate::spillproof::bridge::Bridge;
@@ -24,6 +24,7 @@ use crate::spillproof::key::KeyInMemory;
 use crate::spillproof::plan::{admit, known, Shape};
 use crate::spillproof::protocol::{name, protocol, Caller};
 use crate::spillproof::reproducible;
+use crate::spillproof::verify::Check;
 
 /// What is proved: circuits, and the values of their instance columns. With the feature, the verifier has the
 /// first `committed` as commitments.
@@ -75,6 +76,7 @@ where
         .with_committed_instances(committed)
         .keeping_rounds(session.checkpoints().is_some());
     let _task = admit(session, Phase::Proof, &shape)?;
+    let check = Check { params, vk: &pk.vk, instances, committed, transcript: transcript.clone() }.wanted();
     pk.vk.hash_into(transcript)?;
     let cs = circuit::constraint_system(meta, pk.vk.cs_degree);
     let repr = pk.vk.transcript_repr.to_repr();
@@ -92,9 +94,6 @@ where
     environment::fact("circuit", || in_words.to_string());
     environment::fact("verifying key", || {
         repr.as_ref().iter().rev().map(|byte| format!("{byte:02x}")).collect()
-    });
-    environment::fact(VERDICT, || {
-        "not verified: midnight_proofs in a session leaves that to the caller".to_owned()
     });
     let domain = circuit::domain::<F>(k, pk.vk.cs_degree);
     let usable_rows = domain.rows() as usize - cs.unusable_rows();
@@ -179,11 +178,15 @@ where
     // Every challenge has a phase, and all phases have ended.
     let challenges = challenges.into_iter().flatten().collect();
     P::prove(prover, circuits, challenges)?;
-    // The proof is in the transcript, and with it the random values, which no other proof may have.
-    if let Some(Err(error)) = rounds.into_checkpoint().map(Checkpoint::finish) {
+    let checkpoint = rounds.into_checkpoint();
+    let record = outside.into_record();
+    let verified = check.map_or(Ok(()), |check| check.verify(session, record));
+    // The proof is in the transcript, verified or not, and with it the random values, which no other proof may
+    // have.
+    if let Some(Err(error)) = checkpoint.map(Checkpoint::finish) {
         tracing::warn!("spillproof: the checkpoint of a proof that is finished stays behind: {error}");
     }
-    Ok(())
+    verified
 }
 
 /// What a checkpoint is of.

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   mod.rs        who is asking: is there a session
-//!   switch.rs     the switch
+//!   verify.rs     a proof is verified before it is returned
+//!   (switch.rs)   the switches of a process: halo2-axiom's drop-in has the file
 //!   params.rs     ParamsKZG in a session: made, read and written through fixed buffers
 //!   srs.rs        ParamsKZG from a file that is opened in place, and a check of it
 //!   bases.rs      its points: a vector, or a column on disk
@@ -32,8 +33,10 @@
 //! memory may be used in a session. Sessions are for KZG over BLS12-381; over other curves all is stock's.
 //!
 //! Proofs are stock's, byte for byte, for the same generator and the same number of threads of the rayon pool
-//! that the prover is called in. Only where a lookup leaves several values of its table, stock's proof is not
-//! determined ([`set_reproducible`]); a session orders them as that switch does.
+//! that the prover is called in: it divides the random polynomial's coefficients by them. Only where a lookup
+//! leaves several values of its table, stock's proof is not determined: they are placed in the iteration order
+//! of a `HashMap`. With [`set_reproducible`], and in a session always, it is ascending order. Verifiers can't
+//! tell. A session verifies its proofs before it returns them ([`set_self_verification`], [`Unverified`]).
 //!
 //! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or
 //! `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in DIR, and after a crash the same call, in a pool of
@@ -68,7 +71,9 @@ pub(crate) mod plan;
 mod projective;
 pub(crate) mod protocol;
 mod srs;
+#[path = "../../../axiom/src/spillproof/switch.rs"]
 mod switch;
+pub(crate) mod verify;
 
 use std::io;
 use std::sync::{Arc, Once};
@@ -90,7 +95,11 @@ pub use spillproof_engine::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
 pub use srs::{check_params, open_params};
-pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
+pub use switch::{
+    reproducible, self_verification, set_reproducible, set_self_verification, REPRODUCIBLE_VARIABLE,
+    SELF_VERIFICATION_VARIABLE,
+};
+pub use verify::Unverified;
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();

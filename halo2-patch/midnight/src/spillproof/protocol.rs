@@ -19,6 +19,7 @@ use spillproof_plonk::{
 use super::bridge::Bridge;
 use super::convert::{foreign, foreign_point, scalar, Point, Scalar, P};
 use super::params::Columns;
+use super::verify::Record;
 use crate::plonk;
 use crate::poly::commitment::PolynomialCommitmentScheme;
 use crate::poly::kzg::params::ParamsKZG;
@@ -64,6 +65,8 @@ pub(crate) fn name(committed: usize, threads: usize) -> String {
 struct Written<'t, F: PrimeField, CS: PolynomialCommitmentScheme<F>, T> {
     inner: &'t mut T,
     bridge: Bridge<F, CS>,
+    /// For the verifier.
+    record: Record<CS::Commitment>,
 }
 
 impl<F, CS, T> Transcript<P> for Written<'_, F, CS, T>
@@ -73,15 +76,22 @@ where
     T: transcript::Transcript,
 {
     fn write_point(&mut self, point: &Point) -> io::Result<()> {
-        self.inner.write(&(self.bridge.commitment)(foreign_point(point)))
+        let commitment = (self.bridge.commitment)(foreign_point(point));
+        self.record.bytes.extend(commitment.to_bytes());
+        self.inner.write(&commitment)
     }
 
     fn write_scalar(&mut self, scalar: Scalar) -> io::Result<()> {
-        self.inner.write(&foreign::<F>(scalar))
+        let scalar = foreign::<F>(scalar);
+        self.record.bytes.extend(scalar.to_bytes());
+        self.inner.write(&scalar)
     }
 
     fn common_point(&mut self, point: &Point) -> io::Result<()> {
-        self.inner.common(&(self.bridge.commitment)(foreign_point(point)))
+        let commitment = (self.bridge.commitment)(foreign_point(point));
+        self.inner.common(&commitment)?;
+        self.record.committed.push(commitment);
+        Ok(())
     }
 
     fn common_scalar(&mut self, scalar: Scalar) -> io::Result<()> {
@@ -124,8 +134,16 @@ impl<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, T> Caller<'c, F, CS, 
             transcript: Written {
                 inner: transcript,
                 bridge,
+                record: Record::default(),
             },
         })
+    }
+}
+
+impl<F: PrimeField, CS: PolynomialCommitmentScheme<F>, T> Caller<'_, F, CS, T> {
+    /// What was written, and the commitments that were absorbed: those of instances.
+    pub(crate) fn into_record(self) -> Record<CS::Commitment> {
+        self.transcript.record
     }
 }
 

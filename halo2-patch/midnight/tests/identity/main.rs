@@ -142,7 +142,7 @@ macro_rules! release {
             use crate::$drop_in as ours;
             use crate::$stock as stock;
 
-            use ours::midnight::spillproof::set_reproducible;
+            use ours::midnight::spillproof::{set_reproducible, set_self_verification, Unverified};
 
             /// Stock's; where its proof is not determined, that of the drop-in with the switch.
             pub fn is_identical(case: Case) {
@@ -308,6 +308,34 @@ macro_rules! release {
                 }
             }
 
+            /// Another instance than the circuit's: stock makes a proof that does not verify, a session refuses
+            /// to return it, unless it is told not to look.
+            pub fn does_not_verify(case: Case) {
+                case.kind.set();
+                let wrong = |mut instances: Vec<Vec<_>>| {
+                    instances.iter_mut().flatten().for_each(|value| *value += value.clone());
+                    vec![instances]
+                };
+                let theirs = stock::prove::circuits(case);
+                let params = stock::prove::params(case.k, case.seed);
+                let pk = stock::prove::keys(&params, &theirs[0], case.k).unwrap();
+                let instances = wrong(theirs[0].instances());
+                let expected = stock::prove::prove_with(&params, &pk, &theirs, &instances, case).unwrap();
+                assert!(!stock::prove::accepts(&params, pk.get_vk(), &theirs, &expected));
+                in_session(of(16 << 20), || {
+                    let circuits = ours::prove::circuits(case);
+                    let params = ours::prove::params(case.k, case.seed);
+                    let pk = ours::prove::keys(&params, &circuits[0], case.k).unwrap();
+                    let instances = wrong(circuits[0].instances());
+                    let prove = || ours::prove::prove_with(&params, &pk, &circuits, &instances, case);
+                    let refused = prove().unwrap_err();
+                    assert!(Unverified::of(&refused).is_some(), "{refused}");
+                    set_self_verification(false);
+                    assert!(prove().unwrap() == expected);
+                    set_self_verification(true);
+                });
+            }
+
             /// What stock and the drop-in say, the latter with a session and without.
             fn said(stock: String, ours: impl Fn() -> String) -> [String; 2] {
                 let without = ours();
@@ -442,6 +470,16 @@ fn proofs_go_on() {
         v08::goes_on(case, &[0, 3, 7, 16, 25]);
         v07::goes_on(case, &[5, 14]);
     }
+}
+
+#[test]
+fn a_proof_that_does_not_verify_is_not_returned() {
+    let _turn = turn();
+    let kind = kind_with(Lookups::LeaveOne, |shape| {
+        shape.begins_in_its_row && shape.committed == 0 && !shape.publics.is_empty()
+    });
+    v08::does_not_verify(Case::simple(kind, 6));
+    v07::does_not_verify(Case::simple(kind, 6));
 }
 
 #[test]
