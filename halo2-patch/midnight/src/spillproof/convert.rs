@@ -6,10 +6,12 @@
 
 use std::any::{type_name, Any};
 
+use ark_ec::AffineRepr as _;
 use ff::PrimeField;
+use group::prime::PrimeCurveAffine as _;
 use group::Curve as _;
 use midnight_curves::serde::SerdeObject as _;
-use midnight_curves::{Fq, G1Affine, G1Projective};
+use midnight_curves::{Fq, G1Affine, G1Projective, G2Affine, G2Projective};
 use spillproof_engine::column::Element as _;
 use spillproof_engine::stream::ForeignScalars;
 use spillproof_kernels::curve;
@@ -78,6 +80,35 @@ pub(crate) fn foreign_point(point: &Point) -> G1Projective {
     affine.into()
 }
 
+/// A point of the second group as the engine's.
+pub(crate) fn g2(point: &G2Projective) -> ark_bls12_381::G2Affine {
+    let affine = point.to_affine();
+    let raw = affine.as_ref();
+    let coordinate = |fp: [[u64; 6]; 2]| {
+        let [c0, c1] = fp.map(|limbs| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(limbs)));
+        ark_bls12_381::Fq2::new(c0, c1)
+    };
+    match bool::from(affine.is_identity()) {
+        true => ark_bls12_381::G2Affine::identity(),
+        false => ark_bls12_381::G2Affine::new_unchecked(
+            coordinate(raw.x.fp.map(|fp| fp.l)),
+            coordinate(raw.y.fp.map(|fp| fp.l)),
+        ),
+    }
+}
+
+/// [`g2`] the other way round.
+pub(crate) fn foreign_g2(point: &ark_bls12_381::G2Affine) -> G2Projective {
+    let mut affine = G2Affine::identity();
+    if let Some((x, y)) = point.xy() {
+        let raw = affine.as_mut();
+        for (to, from) in [(&mut raw.x, x), (&mut raw.y, y)] {
+            (to.fp[0].l, to.fp[1].l) = (from.c0.0 .0, from.c1.0 .0);
+        }
+    }
+    affine.into()
+}
+
 /// Points as the engine's, into `out`. `affine` has as many.
 pub(crate) fn points(points: &[G1Projective], affine: &mut [G1Affine], out: &mut [Point]) {
     G1Projective::batch_normalize(points, affine);
@@ -141,9 +172,17 @@ mod tests {
             let converted = projective(&multiple);
             assert_eq!(converted, Point::from_affine::<P>(&expected.into_affine()));
             assert_eq!(foreign_point(&converted), multiple);
+            let multiple = G2Projective::generator() * a;
+            let expected = ark_bls12_381::G2Projective::generator() * scalar(&a);
+            assert_eq!(g2(&multiple), expected.into_affine());
+            assert_eq!(foreign_g2(&g2(&multiple)), multiple);
         }
         assert!(projective(&G1Projective::identity()).is_infinity());
         assert!(bool::from(foreign_point(&Point::INFINITY).is_identity()));
         assert!(point(&G1Affine::default()).is_infinity());
+        assert!(g2(&G2Projective::identity()).xy().is_none());
+        assert!(bool::from(
+            foreign_g2(&ark_bls12_381::G2Affine::identity()).is_identity()
+        ));
     }
 }
