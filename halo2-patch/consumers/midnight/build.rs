@@ -29,7 +29,10 @@ fn main() -> Result<()> {
     // The drop-in has no benches: the crate that it stands for lies beside the library.
     let proofs = stdlib.with_file_name("midnight-proofs-0.8.3");
     if !proofs.is_dir() {
-        let message = format!("{} is not there: run `cargo fetch` in `unmodified` first", proofs.display());
+        let message = format!(
+            "{} is not there: run `cargo fetch` in `unmodified` first",
+            proofs.display()
+        );
         return Err(message.into());
     }
     println!("cargo::rustc-env=ZK_STDLIB={}", stdlib.display());
@@ -50,13 +53,22 @@ fn main() -> Result<()> {
             until: Some("fn sample_zswap_inputs"),
             without: &["use criterion::", "bench::prover::benchmark_create_proof,"],
         },
-        Published { source: &jwt.join("full_credential.rs"), name: "credential", until: None, without: &[] },
+        Published {
+            source: &jwt.join("full_credential.rs"),
+            name: "credential",
+            until: None,
+            without: &[],
+        },
     ];
     let mut modules = String::new();
     for circuit in published {
         let name = circuit.name;
         fs::write(out.join(format!("{name}.rs")), circuit.module()?)?;
-        writeln!(modules, "#[path = {:?}]\npub mod {name};", out.join(format!("{name}.rs")))?;
+        writeln!(
+            modules,
+            "#[path = {:?}]\npub mod {name};",
+            out.join(format!("{name}.rs"))
+        )?;
     }
     fs::write(out.join("circuits.rs"), modules)?;
     Ok(())
@@ -65,16 +77,24 @@ fn main() -> Result<()> {
 impl Published<'_> {
     /// The module's text: the published file's, and a child of ours.
     fn module(&self) -> Result<String> {
-        let Self { source, name, until, without } = self;
+        let Self {
+            source,
+            name,
+            until,
+            without,
+        } = self;
         println!("cargo::rerun-if-changed={}", source.display());
         let mut text =
             fs::read_to_string(source).map_err(|error| format!("{}: {error}", source.display()))?;
         if let Some(item) = until {
-            let end = text.find(item).ok_or_else(|| format!("{} has no `{item}`", source.display()))?;
+            let end = text
+                .find(item)
+                .ok_or_else(|| format!("{} has no `{item}`", source.display()))?;
             text.truncate(end);
         }
-        let lines =
-            text.lines().filter(|line| !without.iter().any(|part| line.trim_start().starts_with(part)));
+        let lines = text
+            .lines()
+            .filter(|line| !without.iter().any(|part| line.trim_start().starts_with(part)));
         let mut text: Vec<_> = lines.collect();
         let samples = fs::canonicalize(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join(samples_of(name)?))?;
         println!("cargo::rerun-if-changed={}", samples.display());
@@ -95,15 +115,28 @@ fn samples_of(name: &str) -> Result<String> {
 /// The folder of a package's source.
 fn package(here: &Path, name: &str) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var("CARGO")?);
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"]);
+    cargo.args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--offline",
+        "--manifest-path",
+    ]);
     let output = cargo.arg(here.join("Cargo.toml")).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let packages = metadata["packages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let found = packages.iter().find(|package| package["name"] == name);
     let manifest = found.and_then(|package| package["manifest_path"].as_str());
     let manifest = manifest.ok_or_else(|| format!("cargo knows no package `{name}`"))?;
-    Ok(Path::new(manifest).parent().ok_or("a manifest lies in a folder")?.to_path_buf())
+    Ok(Path::new(manifest)
+        .parent()
+        .ok_or("a manifest lies in a folder")?
+        .to_path_buf())
 }

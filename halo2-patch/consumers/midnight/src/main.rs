@@ -112,7 +112,9 @@ fn read_params(file: &str) -> Result<Params> {
 fn keys<R: Sample>(params: &str, vk_file: &str, pk_file: &str) -> Result<()> {
     let params = read_params(params)?;
     let relation = R::default();
-    let vk = phase("verifying key", || midnight_zk_stdlib::setup_vk(&params, &relation));
+    let vk = phase("verifying key", || {
+        midnight_zk_stdlib::setup_vk(&params, &relation)
+    });
     let pk = phase("proving key", || midnight_zk_stdlib::setup_pk(&relation, &vk));
     phase("writing them", || {
         let mut writer = BufWriter::new(File::create(vk_file)?);

@@ -6,7 +6,10 @@ use super::{
 use crate::{Sample, Sampled};
 
 /// The credential that the library has for the example.
-const CREDENTIAL: &str = concat!(env!("ZK_STDLIB"), "/examples/identity/jwt/credentials/2k-credential");
+const CREDENTIAL: &str = concat!(
+    env!("ZK_STDLIB"),
+    "/examples/identity/jwt/credentials/2k-credential"
+);
 
 impl Sample for FullCredential {
     fn sample() -> Sampled<Self> {

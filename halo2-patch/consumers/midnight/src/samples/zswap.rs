@@ -12,7 +12,11 @@ impl Sample for ZSwapOutputCircuit {
     fn sample() -> Sampled<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(8);
         let (owner, blind) = ([9; 32], JubjubScalar::random(&mut rng));
-        let coin = CoinInfo { color: F::from(42), nonce: F::random(&mut rng), value: 1000 };
+        let coin = CoinInfo {
+            color: F::from(42),
+            nonce: F::random(&mut rng),
+            value: 1000,
+        };
         let mut hasher = sha2::Sha256::new();
         hasher.update(coin.color.to_repr());
         hasher.update(coin.nonce.to_repr());
