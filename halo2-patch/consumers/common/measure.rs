@@ -12,7 +12,7 @@ pub fn phase<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let (start, busy) = (Instant::now(), busy_seconds());
     let result = work();
     println!(
-        "{name}: {:.1} s ({:.1} s on processors), {before} MiB before, {} MiB at most",
+        "{name}: {:.2} s ({:.2} s on processors), {before} MiB before, {} MiB at most",
         start.elapsed().as_secs_f64(),
         busy_seconds() - busy,
         resident_mib("VmHWM")

@@ -251,8 +251,6 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     /// Elements' room that W values take in [`Self::save`].
     const SAVED_ELEMENTS: usize;
 
-    /// Whether the field leaves that room.
-    fn is_roomy(self) -> bool;
     /// A constant for [`Self::scaled`] and for butterflies.
     fn factor(self, value: &F) -> Factor;
     /// `a * factor`, carried, below 11 p.

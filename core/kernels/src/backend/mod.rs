@@ -161,7 +161,6 @@ impl Backend {
             Self::Avx512 if cfg!(lanes = "avx512") => {
                 if let Some(ifma) = Ifma::detect()
                     && let Some(lanes) = F::eight(ifma)
-                    && lanes.is_roomy()
                 {
                     let part = WideLoop::<F, _, _, { avx512::WIDTH }>::new(lanes, kernel);
                     return Some(ifma.run(part));
@@ -170,7 +169,6 @@ impl Backend {
             Self::Avx2 if cfg!(lanes = "avx2") => {
                 if let Some(avx2) = Avx2::detect()
                     && let Some(lanes) = F::four(avx2)
-                    && lanes.is_roomy()
                 {
                     let part = WideLoop::<F, _, _, { avx2::WIDTH }>::new(lanes, kernel);
                     return Some(avx2.run(part));

@@ -31,7 +31,7 @@ pub(super) struct Radix<const B: usize, const L: usize> {
     pub negative: [u64; L],
     /// -1/p modulo R.
     pub inverse_wide: [u64; L],
-    /// Whether 63 p < R: room for butterflies.
+    /// Whether 63 p < R, rather than 32 p <= R: room for sums between butterflies.
     pub roomy: bool,
 }
 

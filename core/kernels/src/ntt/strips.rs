@@ -106,7 +106,7 @@ impl<F: KernelField> WideKernel<F> for Columns<'_, '_, F> {
                 let value = lanes.kept(value);
                 let reduced = match self.twist {
                     Some(_) => {
-                        // Below 29 p times below 2.1 p: the product below 3 p.
+                        // Below 29 p times below 2.1 p: the product below 4 p.
                         let running = lanes.kept(factor);
                         let product = lanes.product(&value, &running);
                         *factor = lanes.keep(&lanes.product(&running, &lanes.kept(step)));

@@ -5,10 +5,10 @@
 //! words an element where a column has four. They are in the backend's own Montgomery form there: loading a
 //! native value shifts it, and an output is multiplied by the native 1, which shifts it back.
 //!
-//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. A native
+//! Bounds, for a prime with 32 p <= R: every operand and every register is carried and below 16 p. A native
 //! value that was shifted by s bits is below `2^s p`, and lowered if that is 32 p. So a product is below
-//! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p are below 32
-//! p: those are lowered, to less than 5 p.
+//! `256 p / 32 + 2 p = 10 p`; a constant's below 3 p, with a summand below 19 p, and sums and differences plus
+//! 16 p are below 32 p: those are lowered, to less than 5 p.
 
 use super::evaluate::Evaluation;
 use crate::backend::{WideKernel, WideLanes};

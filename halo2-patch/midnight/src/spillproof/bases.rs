@@ -37,8 +37,6 @@ pub(crate) trait Stored<G: Group>: fmt::Debug + Send + Sync {
     fn len(&self) -> usize;
     /// All of them, mapped; the first call writes them to a plain file.
     fn as_slice(&self) -> io::Result<&[G]>;
-    /// All points in order, in chunks.
-    fn for_each_chunk(&self, take: &mut dyn FnMut(&[G]) -> io::Result<()>) -> io::Result<()>;
     /// The sum of `scalars[i] * self[i]`, where there may be fewer scalars than points.
     fn sum(&self, scalars: &[G::Scalar]) -> io::Result<G>;
     /// As the engine's own points, for the task that this thread is inside of.
@@ -69,17 +67,6 @@ impl<G: Group> Bases<G> {
                 assert!(points.len() >= scalars.len());
                 Some(or_panic(points.sum(scalars)))
             }
-        }
-    }
-
-    /// Hands all points to `take`, in order and in chunks.
-    ///
-    /// # Errors
-    /// Those of `take`, and of reading a column.
-    pub(crate) fn for_each_chunk(&self, take: &mut dyn FnMut(&[G]) -> io::Result<()>) -> io::Result<()> {
-        match self {
-            Self::Memory(points) => take(points),
-            Self::Disk(points) => points.for_each_chunk(take),
         }
     }
 }
@@ -128,11 +115,7 @@ pub(crate) fn foreign<G: Group>(bases: Bases<G1Projective>) -> Bases<G> {
 ///
 /// # Errors
 /// Where the disk or the budget has no room.
-pub(crate) fn writer(
-    workspace: &Workspace,
-    what: &'static str,
-    len: u64,
-) -> spillproof_engine::Result<Writer<Point>> {
+fn writer(workspace: &Workspace, what: &'static str, len: u64) -> spillproof_engine::Result<Writer<Point>> {
     const FRAME_BYTES: usize = frame_bytes_for(Point::BYTES, SRS_FRAME_BYTES);
     let draft = Draft::scratch_with_frames(workspace, what, len, Placement::Disk, FRAME_BYTES);
     Ok(Writer::new(draft?))
@@ -185,18 +168,6 @@ impl Stored<G1Projective> for Basis {
         });
         all.map(Projective::as_slice)
             .map_err(|error: spillproof_engine::Error| io::Error::other(error))
-    }
-
-    fn for_each_chunk(&self, take: &mut dyn FnMut(&[G1Projective]) -> io::Result<()>) -> io::Result<()> {
-        let mut taken = Ok(());
-        let read = self.read(&mut |points| {
-            if taken.is_ok() {
-                taken = take(points);
-            }
-            Ok(())
-        });
-        read.map_err(io::Error::other)?;
-        taken
     }
 
     fn sum(&self, scalars: &[midnight_curves::Fq]) -> io::Result<G1Projective> {

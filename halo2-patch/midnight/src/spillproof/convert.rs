@@ -8,7 +8,8 @@ use std::any::{type_name, Any};
 
 use ark_ec::AffineRepr as _;
 use ff::PrimeField;
-use group::{Curve as _, Group as _};
+use group::prime::PrimeCurveAffine as _;
+use group::Curve as _;
 use midnight_curves::serde::SerdeObject as _;
 use midnight_curves::{Fq, G1Affine, G1Projective, G2Affine, G2Projective};
 use spillproof_engine::column::Element as _;
@@ -79,27 +80,31 @@ pub(crate) fn foreign_point(point: &Point) -> G1Projective {
     affine.into()
 }
 
-/// A point of G2 as arkworks'. Coordinates of both are pairs of limbs in Montgomery form.
+/// A point of the second group as the engine's.
 pub(crate) fn g2(point: &G2Projective) -> ark_bls12_381::G2Affine {
     let affine = point.to_affine();
-    if bool::from(point.is_identity()) {
-        return ark_bls12_381::G2Affine::identity();
-    }
     let raw = affine.as_ref();
-    let half = |limbs: [u64; 6]| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(limbs));
-    let [x, y] = [raw.x.fp, raw.y.fp].map(|[c0, c1]| ark_bls12_381::Fq2::new(half(c0.l), half(c1.l)));
-    ark_bls12_381::G2Affine::new_unchecked(x, y)
+    let coordinate = |fp: [[u64; 6]; 2]| {
+        let [c0, c1] = fp.map(|limbs| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(limbs)));
+        ark_bls12_381::Fq2::new(c0, c1)
+    };
+    match bool::from(affine.is_identity()) {
+        true => ark_bls12_381::G2Affine::identity(),
+        false => ark_bls12_381::G2Affine::new_unchecked(
+            coordinate(raw.x.fp.map(|fp| fp.l)),
+            coordinate(raw.y.fp.map(|fp| fp.l)),
+        ),
+    }
 }
 
-/// A point of arkworks' as one of midnight-curves'.
+/// [`g2`] the other way round.
 pub(crate) fn foreign_g2(point: &ark_bls12_381::G2Affine) -> G2Projective {
-    let mut affine = G2Affine::default();
-    if point.is_zero() {
-        return affine.into();
-    }
-    let raw = affine.as_mut();
-    for (to, from) in [(&mut raw.x.fp, &point.x), (&mut raw.y.fp, &point.y)] {
-        [to[0].l, to[1].l] = [from.c0.0 .0, from.c1.0 .0];
+    let mut affine = G2Affine::identity();
+    if let Some((x, y)) = point.xy() {
+        let raw = affine.as_mut();
+        for (to, from) in [(&mut raw.x, x), (&mut raw.y, y)] {
+            (to.fp[0].l, to.fp[1].l) = (from.c0.0 .0, from.c1.0 .0);
+        }
     }
     affine.into()
 }
@@ -147,6 +152,7 @@ impl<F: PrimeField> ForeignScalars<Scalar> for Foreign<'_, F> {
 mod tests {
     use ark_ec::{CurveGroup as _, PrimeGroup as _};
     use ff::Field as _;
+    use group::Group as _;
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng as _;
 
@@ -171,11 +177,12 @@ mod tests {
             assert_eq!(g2(&multiple), expected.into_affine());
             assert_eq!(foreign_g2(&g2(&multiple)), multiple);
         }
-        let [nothing, none] = [g2(&G2Projective::identity()), Default::default()];
-        assert_eq!(nothing, none);
-        assert!(bool::from(foreign_g2(&none).is_identity()));
         assert!(projective(&G1Projective::identity()).is_infinity());
         assert!(bool::from(foreign_point(&Point::INFINITY).is_identity()));
         assert!(point(&G1Affine::default()).is_infinity());
+        assert!(g2(&G2Projective::identity()).xy().is_none());
+        assert!(bool::from(
+            foreign_g2(&ark_bls12_381::G2Affine::identity()).is_identity()
+        ));
     }
 }

@@ -2,33 +2,29 @@
 //! stock's.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use ff::{Field as _, PrimeField};
-use group::{Curve, Group as _, GroupEncoding, UncompressedEncoding};
+use ark_bls12_381::Bls12_381;
+use ff::{Field as _, PrimeField as _};
+use group::Curve;
 use midnight_curves::pairing::Engine;
-use midnight_curves::{Bls12, Fq, G1Affine, G1Projective, G2Projective};
+use midnight_curves::{Bls12, Fq};
 use rand_core::RngCore;
-use spillproof_commit::PointsInFlight;
+use spillproof_commit::{generate_scratch, Srs};
 use spillproof_engine::column::Column;
 use spillproof_engine::stream::{Scalars, Transform};
 use spillproof_engine::Session;
+use spillproof_format::params_kzg;
 use spillproof_plonk::{Basis, ProverCurve as _};
 
-use super::bases::{foreign, known, writer, Bases};
-use super::convert::{self, point, same_owned, scalar, Point, P};
+use super::bases::{foreign, known, Bases};
+use super::convert::{self, foreign_g2, g2, same, same_owned, scalar, Point, P};
 use super::engine::session_over;
 use super::or_panic;
 use crate::poly::kzg::params::ParamsKZG;
-use crate::utils::arithmetic::{g_to_lagrange, parallelize};
+use crate::utils::arithmetic::g_to_lagrange;
 use crate::utils::helpers::ProcessedSerdeObject;
 use crate::utils::SerdeFormat;
-
-/// Points on their way at a time, at most.
-const CHUNK_POINTS: u64 = 1 << 13;
-/// Bytes of a point of G1 with both coordinates; half of them with one.
-const POINT_BYTES: usize = 96;
 
 /// Parameters of BLS12-381 by another name of their type.
 fn of_pairing<E: Engine>(params: ParamsKZG<Bls12>) -> ParamsKZG<E> {
@@ -52,142 +48,57 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
     Ok(of_pairing(or_panic(generate(&session, k, Fq::random(rng)))))
 }
 
-/// `s^i * g` in chunks, then their Lagrange form.
-fn generate(session: &Arc<Session>, k: u32, s: Fq) -> io::Result<ParamsKZG<Bls12>> {
+/// `s^i * g`, and their Lagrange form.
+fn generate(session: &Session, k: u32, s: Fq) -> io::Result<ParamsKZG<Bls12>> {
     let workspace = session.workspace();
-    let n = 1u64 << k;
-    let make = || {
+    let srs = {
         let _step = spillproof_engine::step!(workspace, "parameters");
-        let mut writer = writer(workspace, "g", n)?;
-        let mut chunk = Chunk::new(session, n)?;
-        for first in (0..n).step_by(chunk.affine.len()) {
-            let count = (chunk.affine.len() as u64).min(n - first) as usize;
-            writer.push(chunk.multiples(s, first, count))?;
-        }
-        drop(chunk);
-        let g = writer.finish()?;
-        let g_lagrange = P::transform_points(&g, &to_lagrange(k)?)?;
-        Ok([g, g_lagrange])
+        generate_scratch::<Bls12_381>(workspace, k, scalar(&s), |_| ())
     };
-    let [g, g_lagrange] = workspace
-        .run(make)
-        .map_err(|error: spillproof_engine::Error| io::Error::other(error))?;
-    let g2 = G2Projective::generator();
+    of_srs(&srs.map_err(io::Error::other)?)
+}
+
+/// Upstream's parameters of columns. Lagrange points that are not there are computed.
+pub(super) fn of_srs(srs: &Srs<Bls12_381>) -> io::Result<ParamsKZG<Bls12>> {
+    let [g2, s_g2] = srs.pair().map(|point| foreign_g2(&point));
+    let g = Bases::on_disk(srs.monomial().map_err(io::Error::other)?.clone());
+    let g_lagrange = match srs.lagrange() {
+        Ok(points) => Bases::on_disk(points.clone()),
+        Err(_) => lagrange_of::<Bls12>(&g, srs.k())?,
+    };
     Ok(ParamsKZG {
-        g: Bases::on_disk(g),
-        g_lagrange: Bases::on_disk(g_lagrange),
+        g,
+        g_lagrange,
         g2,
-        s_g2: g2 * s,
+        s_g2,
     })
 }
 
-/// Points on their way.
-struct Chunk {
-    affine: Vec<G1Affine>,
-    points: Vec<Point>,
-    _in_flight: PointsInFlight,
-}
-
-impl Chunk {
-    fn new(session: &Session, n: u64) -> spillproof_engine::Result<Self> {
-        // A projective point for each that is made, or its bytes.
-        let point_bytes = size_of::<G1Projective>() + size_of::<G1Affine>() + size_of::<Point>();
-        let in_flight = PointsInFlight::new::<Point>(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
-        let points = in_flight.points() as usize;
-        Ok(Self {
-            affine: vec![G1Affine::default(); points],
-            points: vec![Point::INFINITY; points],
-            _in_flight: in_flight,
-        })
-    }
-
-    /// `s^i * g` from `first` on.
-    fn multiples(&mut self, s: Fq, first: u64, count: usize) -> &[Point] {
-        let mut sums = vec![G1Projective::identity(); count];
-        parallelize(&mut sums, |sums, start| {
-            let mut power = s.pow_vartime([first + start as u64]);
-            for sum in sums {
-                *sum = G1Projective::generator() * power;
-                power *= s;
-            }
-        });
-        let affine = &mut self.affine[..count];
-        parallelize(affine, |affine, start| {
-            G1Projective::batch_normalize(&sums[start..start + affine.len()], affine);
-        });
-        self.converted(count)
-    }
-
-    /// The first `count` affine points, as the engine's.
-    fn converted(&mut self, count: usize) -> &[Point] {
-        let Self { affine, points, .. } = self;
-        let points = &mut points[..count];
-        points
-            .iter_mut()
-            .zip(&*affine)
-            .for_each(|(converted, affine)| *converted = point(affine));
-        points
-    }
-
-    /// The points of these encodings, of which the first is point `first` of `what`.
-    fn decoded(
-        &mut self,
-        encoded: &[u8],
-        format: SerdeFormat,
-        (what, first): (&str, u64),
-    ) -> io::Result<&[Point]> {
-        let bytes = encoded_bytes(format);
-        let count = encoded.len() / bytes;
-        let bad = AtomicUsize::new(usize::MAX);
-        parallelize(&mut self.affine[..count], |affine, start| {
-            for (index, point) in (start..).zip(affine) {
-                match decoded(&encoded[index * bytes..][..bytes], format) {
-                    Some(decoded) => *point = decoded,
-                    None => {
-                        bad.fetch_min(index, Ordering::Relaxed);
-                    }
-                }
-            }
-        });
-        let bad = bad.into_inner();
-        if bad < count {
-            let index = first + bad as u64;
-            let message = format!("parameters: point {index} of {what} is no encoding of a point");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        Ok(self.converted(count))
-    }
-}
-
-/// Bytes of a point of G1.
-const fn encoded_bytes(format: SerdeFormat) -> usize {
+/// Formats by the names of the engine.
+const fn of_engine(format: SerdeFormat) -> params_kzg::SerdeFormat {
     match format {
-        SerdeFormat::Processed => POINT_BYTES / 2,
-        SerdeFormat::RawBytes | SerdeFormat::RawBytesUnchecked => POINT_BYTES,
+        SerdeFormat::Processed => params_kzg::SerdeFormat::Processed,
+        SerdeFormat::RawBytes => params_kzg::SerdeFormat::RawBytes,
+        SerdeFormat::RawBytesUnchecked => params_kzg::SerdeFormat::RawBytesUnchecked,
     }
 }
 
-/// By stock's checks: in the group, but for the last format on the curve alone.
-fn decoded(bytes: &[u8], format: SerdeFormat) -> Option<G1Affine> {
-    let mut whole = <G1Affine as UncompressedEncoding>::Uncompressed::default();
-    Option::from(match format {
-        SerdeFormat::Processed => {
-            let mut half = <G1Affine as GroupEncoding>::Repr::default();
-            half.as_mut().copy_from_slice(bytes);
-            <G1Affine as GroupEncoding>::from_bytes(&half)
-        }
-        SerdeFormat::RawBytes => {
-            whole.as_mut().copy_from_slice(bytes);
-            <G1Affine as UncompressedEncoding>::from_uncompressed(&whole)
-        }
-        SerdeFormat::RawBytesUnchecked => {
-            whole.as_mut().copy_from_slice(bytes);
-            <G1Affine as UncompressedEncoding>::from_uncompressed_unchecked(&whole)
-        }
-    })
+/// The error of a caller's reader or writer as it was, as stock has it; bytes that are no parameters; what
+/// else the engine says.
+fn of_stream(error: spillproof_engine::Error) -> io::Error {
+    match error {
+        spillproof_engine::Error::File {
+            source,
+            operation: "read" | "write",
+            ..
+        } => source,
+        error @ spillproof_engine::Error::Format { .. } => io::Error::new(io::ErrorKind::InvalidData, error),
+        other => io::Error::other(other),
+    }
 }
 
 /// Reads what `write_custom` wrote, in the current session; `None`, with nothing read, if that is for stock.
+/// Points are checked as far as stock checks them.
 ///
 /// # Errors
 /// Those of the reader; encodings of no point; those of writing columns; a budget that has no room, with the
@@ -196,51 +107,11 @@ pub(crate) fn read<E: Engine, R: io::Read>(
     reader: &mut R,
     format: SerdeFormat,
 ) -> io::Result<Option<ParamsKZG<E>>> {
-    match session_over::<E>()? {
-        None => Ok(None),
-        Some(session) => Ok(Some(of_pairing(read_columns(&session, reader, format)?))),
-    }
-}
-
-fn read_columns(
-    session: &Arc<Session>,
-    reader: &mut dyn io::Read,
-    format: SerdeFormat,
-) -> io::Result<ParamsKZG<Bls12>> {
-    let mut k = [0; 4];
-    reader.read_exact(&mut k)?;
-    let k = u32::from_le_bytes(k);
-    if k > Fq::S {
-        let largest = Fq::S;
-        let message =
-            format!("parameters say k = {k}, and this curve has roots of unity up to k = {largest}");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    let n = 1u64 << k;
-    let bytes = encoded_bytes(format);
-    let mut basis = |what| -> io::Result<Bases<G1Projective>> {
-        let mut writer = writer(session.workspace(), what, n).map_err(io::Error::other)?;
-        let mut chunk = Chunk::new(session, n).map_err(io::Error::other)?;
-        let mut encoded = vec![0; chunk.affine.len() * bytes];
-        for first in (0..n).step_by(chunk.affine.len()) {
-            let count = (n - first).min(chunk.affine.len() as u64) as usize;
-            let encoded = &mut encoded[..count * bytes];
-            reader.read_exact(encoded)?;
-            writer
-                .push(chunk.decoded(encoded, format, (what, first))?)
-                .map_err(io::Error::other)?;
-        }
-        Ok(Bases::on_disk(writer.finish().map_err(io::Error::other)?))
+    let Some(session) = session_over::<E>()? else {
+        return Ok(None);
     };
-    let (g, g_lagrange) = (basis("g")?, basis("g_lagrange")?);
-    let mut reader = reader;
-    let mut one = || <G2Projective as ProcessedSerdeObject>::read(&mut reader, format);
-    Ok(ParamsKZG {
-        g,
-        g_lagrange,
-        g2: one()?,
-        s_g2: one()?,
-    })
+    let srs = Srs::<Bls12_381>::read_params_kzg(session.workspace(), reader, of_engine(format));
+    Ok(Some(of_pairing(of_srs(&srs.map_err(of_stream)?)?)))
 }
 
 /// Writes what [`read`] reads: byte for byte stock's `write_custom`, from wherever the points are.
@@ -256,10 +127,16 @@ where
     E::G1: Curve + ProcessedSerdeObject,
     E::G2: Curve + ProcessedSerdeObject,
 {
-    writer.write_all(&params.g.len().ilog2().to_le_bytes())?;
+    let log_n = params.g.len().ilog2();
+    if let [Bases::Disk(g), Bases::Disk(g_lagrange)] = [&params.g, &params.g_lagrange] {
+        let pair = [&params.g2, &params.s_g2].map(|point| g2(same(point)));
+        let srs = Srs::<Bls12_381>::from_columns(log_n, Some(g.column()), Some(g_lagrange.column()), pair);
+        let written = srs.and_then(|srs| srs.write_params_kzg(of_engine(format), writer));
+        return written.map_err(of_stream);
+    }
+    writer.write_all(&log_n.to_le_bytes())?;
     for bases in [&params.g, &params.g_lagrange] {
-        bases
-            .for_each_chunk(&mut |points| points.iter().try_for_each(|point| point.write(writer, format)))?;
+        bases.iter().try_for_each(|point| point.write(writer, format))?;
     }
     params.g2.write(writer, format)?;
     params.s_g2.write(writer, format)
@@ -275,7 +152,7 @@ fn stored<E: Engine>(session: Option<&Session>, points: Bases<E::G1>) -> io::Res
 }
 
 /// The Lagrange form of `2^k` points.
-pub(super) fn lagrange_of<E: Engine>(g: &Bases<E::G1>, k: u32) -> io::Result<Bases<E::G1>> {
+fn lagrange_of<E: Engine>(g: &Bases<E::G1>, k: u32) -> io::Result<Bases<E::G1>> {
     match g {
         Bases::Memory(points) => Ok(g_to_lagrange(points, k).into()),
         Bases::Disk(points) => Ok(Bases::Disk(

@@ -13,10 +13,9 @@ use midnight_curves::Bls12;
 use spillproof_commit::{check_srs, Srs, SrsProgress};
 use spillproof_engine::Session;
 
-use super::bases::Bases;
-use super::convert::{foreign_g2, g2};
+use super::convert::g2;
 use super::engine::session_over;
-use super::params::{lagrange_of, Columns};
+use super::params::{of_srs, Columns};
 use crate::poly::kzg::params::ParamsKZG;
 
 /// Opens a file of parameters over BLS12-381 in the current session: a container, or what `write_custom` wrote
@@ -39,19 +38,8 @@ use crate::poly::kzg::params::ParamsKZG;
 /// neither, is over another curve or is damaged; without a session.
 pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bls12>> {
     let session = needed()?;
-    let srs = Srs::<Bls12_381>::open(session.workspace(), path.as_ref()).map_err(io::Error::other)?;
-    let g = Bases::on_disk(srs.monomial().map_err(io::Error::other)?.clone());
-    let g_lagrange = match srs.lagrange() {
-        Ok(points) => Bases::on_disk(points.clone()),
-        Err(_) => lagrange_of::<Bls12>(&g, srs.k())?,
-    };
-    let [g2, s_g2] = srs.pair().map(|point| foreign_g2(&point));
-    Ok(ParamsKZG {
-        g,
-        g_lagrange,
-        g2,
-        s_g2,
-    })
+    let srs = Srs::<Bls12_381>::open(session.workspace(), path.as_ref());
+    of_srs(&srs.map_err(io::Error::other)?)
 }
 
 /// Checks parameters, wherever their points are: each point is of the group, `g` is the powers of one secret,

@@ -180,10 +180,6 @@ impl<T: MontConfig<4>> LoopPart for TwoLayersOne<'_, Prime<T, 4, LIMBS, PAIRS, B
 impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4, LIMBS, PAIRS, BITS> {
     const SAVED_ELEMENTS: usize = PAIRS;
 
-    fn is_roomy(self) -> bool {
-        Self::P.roomy
-    }
-
     fn factor(self, value: &Fp<MontBackend<T, 4>, 4>) -> Factor {
         // 2^261 w less its remainder is a multiple of p; modulo 2^261 it is minus the remainder.
         let shifted: [u64; LIMBS] = to_radix::<BITS, 4, LIMBS>(self.shifted(value).0.0);

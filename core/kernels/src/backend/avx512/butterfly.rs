@@ -5,10 +5,12 @@
 //! upper columns of that product alone: 75 multiply-adds, where a product of two values takes 101.
 //! Butterflies of two layers at once, so that values are loaded, carried and stored half as often.
 //!
-//! Bounds, for a prime with 63 p < 2^260 (`Radix::roomy`). A *scaled* value lies below 11 p: of the
-//! quotient's columns, those below 2^260 are left out, nine terms below 2^260 and less than one more, and
-//! rounding counts for one. It is known modulo 2^260, in columns that are loose; [`Prime::cut`] ends that.
-//! Between layers values are carried and below 29 p. *Lowered*, they are loose and below 5 p.
+//! Bounds, for a prime with 32 p <= 2^260. A *scaled* value lies below 11 p: of the quotient's columns, those
+//! below 2^260 are left out, nine terms below 2^260 and less than one more, and rounding counts for one. It is
+//! known modulo 2^260, in columns that are loose; [`Prime::cut`] ends that. Between layers values are carried
+//! and below 29 p. *Lowered*, they are loose and below 5 p. A value of 29 p and a scaled one are below 41 p,
+//! which only primes with 63 p < 2^260 have room for (`Radix::roomy`): for others, as BLS12-381's scalars, the
+//! value is lowered first.
 //!
 //! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most: fresh memory
 //! for every strip was half of a proof's page faults.
@@ -115,10 +117,6 @@ impl<T: MontConfig<4>> Prime<T, 4, LIMBS> {
 impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4, LIMBS> {
     const SAVED_ELEMENTS: usize = 2 * LIMBS;
 
-    fn is_roomy(self) -> bool {
-        Self::P.roomy
-    }
-
     fn factor(self, value: &Fp<MontBackend<T, 4>, 4>) -> Factor {
         // 2^260 w less its remainder is a multiple of p; modulo 2^260 it is minus the remainder.
         let shifted: [u64; LIMBS] = to_radix::<LIMB_BITS, 4, LIMBS>(self.shifted(value).0.0);
@@ -174,8 +172,9 @@ impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4
     fn two_layers(self, values: [&mut Packed52<LIMBS>; 4], factors: [&Factor; 3]) {
         let [v0, v1, v2, v3] = values;
         let third = self.scaled_loose(v3, factors[0]);
-        let b1 = self.cut(self.sum(v1, &third));
-        let b3 = self.cut(self.apart(v1, &third, TWELVE));
+        let a1 = if Self::P.roomy { *v1 } else { self.lowered(v1) };
+        let b1 = self.cut(self.sum(&a1, &third));
+        let b3 = self.cut(self.apart(&a1, &third, TWELVE));
         let second = self.scaled_loose(v2, factors[0]);
         let first = self.lowered(v0);
         let b0 = self.sum(&first, &second);
