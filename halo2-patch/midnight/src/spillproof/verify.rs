@@ -145,9 +145,9 @@ pub(crate) struct Check<'c, F: PrimeField, CS: PolynomialCommitmentScheme<F>, T>
     pub(crate) transcript: T,
 }
 
-impl<'c, F, CS, T> Check<'c, F, CS, T>
+impl<F, CS, T> Check<'_, F, CS, T>
 where
-    F: PrimeField,
+    F: WithSmallOrderMulGroup<3>,
     CS: PolynomialCommitmentScheme<F>,
 {
     /// This check, if it is wanted, and upstream's verifier can say anything of such a proof.
@@ -160,19 +160,15 @@ where
         environment::fact(VERDICT, || format!("not verified: {why_not}"));
         None
     }
-}
 
-impl<F, CS, T> Check<'_, F, CS, T>
-where
-    F: PrimeField,
-    CS: PolynomialCommitmentScheme<F>,
-{
     /// Why upstream's verifier can say nothing of such a proof, if it can't.
     fn unverifiable(&self) -> Option<&'static str> {
         let Self { vk, committed, .. } = self;
-        let has_both = *committed > 0 && *committed < vk.cs().num_instance_columns();
+        let has_both = *committed > 0 && *committed < vk.cs().num_instance_columns;
         if has_both && self.instances.len() > 1 {
-            return Some("upstream verifies no proof of several circuits with committed instances and others");
+            return Some(
+                "upstream verifies no proof of several circuits with committed instances and others",
+            );
         }
         if first_rotation(vk.cs(), *committed).is_some_and(|rotation| rotation != Rotation::cur()) {
             return Some("upstream's verifier panics where the first query is not in the row itself");
@@ -187,7 +183,11 @@ where
 fn first_rotation<F: PrimeField>(cs: &ConstraintSystem<F>, committed: usize) -> Option<Rotation> {
     let advice = || cs.advice_queries.first().map(|(_, rotation)| *rotation);
     let mut instances = cs.instance_queries.iter();
-    let mut instance = || instances.find(|(column, _)| column.index() < committed).map(|(_, rotation)| *rotation);
+    let mut instance = || {
+        instances
+            .find(|(column, _)| column.index() < committed)
+            .map(|(_, rotation)| *rotation)
+    };
     QUERIES.iter().find_map(|part| match part {
         Part::Advice => advice(),
         Part::Instances => instance(),
@@ -197,7 +197,12 @@ fn first_rotation<F: PrimeField>(cs: &ConstraintSystem<F>, committed: usize) -> 
 
 impl<F, CS, T> Check<'_, F, CS, T>
 where
-    F: WithSmallOrderMulGroup<3> + FromUniformBytes<64> + Hash + Ord + Hashable<T::Hash> + Sampleable<T::Hash>,
+    F: WithSmallOrderMulGroup<3>
+        + FromUniformBytes<64>
+        + Hash
+        + Ord
+        + Hashable<T::Hash>
+        + Sampleable<T::Hash>,
     CS: PolynomialCommitmentScheme<F, Commitment: Hashable<T::Hash>>,
     T: Transcript,
 {
@@ -205,15 +210,18 @@ where
     ///
     /// # Errors
     /// [`Unverified`].
-    pub(crate) fn verify(self, session: &Session, record: Record<CS::Commitment>) -> Result<(), plonk::Error> {
+    pub(crate) fn verify(
+        self,
+        session: &Session,
+        record: Record<CS::Commitment>,
+    ) -> Result<(), plonk::Error> {
         let _step = spillproof_engine::step!(session.workspace(), "verify");
         match self.checked(record) {
             Ok(()) => {
                 environment::fact(VERDICT, || "the proof verifies".to_owned());
                 Ok(())
             }
-            Err(error) => {
-                let reason = error.to_string();
+            Err(reason) => {
                 let unverified = Unverified { reason };
                 tracing::warn!("spillproof: {unverified}");
                 Err(io::Error::other(unverified).into())
@@ -221,24 +229,32 @@ where
         }
     }
 
-    fn checked(self, record: Record<CS::Commitment>) -> Result<(), plonk::Error> {
-        let plain: Vec<Vec<&[F]>> =
-            self.instances.iter().map(|columns| columns[self.committed..].to_vec()).collect();
+    fn checked(self, record: Record<CS::Commitment>) -> Result<(), String> {
+        let plain: Vec<Vec<&[F]>> = self
+            .instances
+            .iter()
+            .map(|columns| columns[self.committed..].to_vec())
+            .collect();
         let plain: Vec<&[&[F]]> = plain.iter().map(Vec::as_slice).collect();
         #[cfg(feature = "committed-instances")]
         let committed: Vec<&[CS::Commitment]> = match self.committed {
             0 => vec![&[]; plain.len()],
             columns => record.committed.chunks(columns).collect(),
         };
-        let mut replay = Replay { inner: self.transcript, proof: Cursor::new(record.bytes) };
+        let mut replay = Replay {
+            inner: self.transcript,
+            proof: Cursor::new(record.bytes),
+        };
         let guard = prepare(
             self.vk,
             #[cfg(feature = "committed-instances")]
             &committed,
             &plain,
             &mut replay,
-        )?;
-        guard.verify(&CS::get_verifier_params(self.params))?;
-        Ok(replay.assert_empty()?)
+        );
+        let guard = guard.map_err(|error| error.to_string())?;
+        let verified = guard.verify(&CS::get_verifier_params(self.params));
+        verified.map_err(|error| format!("{error:?}"))?;
+        replay.assert_empty().map_err(|error| error.to_string())
     }
 }

@@ -14,6 +14,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ff::Field as _;
 use midnight_proofs::spillproof::{active, ByteSize, CheckpointKey, Checkpoints, Session, SessionBuilder};
 use proptest::prelude::*;
 
@@ -297,7 +298,7 @@ macro_rules! release {
                 // Compressed, and of another curve.
                 for (bytes, said) in [
                     (&written[0], "only raw points"),
-                    (&vec![7; 100], "parameters"),
+                    (&vec![7; 100], "cannot be 100 bytes long"),
                 ] {
                     std::fs::write(&file, bytes).unwrap();
                     let refused = in_session(of(16 << 20), || open().unwrap_err().to_string());
@@ -312,8 +313,11 @@ macro_rules! release {
             /// to return it, unless it is told not to look.
             pub fn does_not_verify(case: Case) {
                 case.kind.set();
-                let wrong = |mut instances: Vec<Vec<_>>| {
-                    instances.iter_mut().flatten().for_each(|value| *value += value.clone());
+                let wrong = |mut instances: Vec<Vec<ours::curves::Fq>>| {
+                    instances
+                        .iter_mut()
+                        .flatten()
+                        .for_each(|value| *value = value.double());
                     vec![instances]
                 };
                 let theirs = stock::prove::circuits(case);
@@ -321,7 +325,12 @@ macro_rules! release {
                 let pk = stock::prove::keys(&params, &theirs[0], case.k).unwrap();
                 let instances = wrong(theirs[0].instances());
                 let expected = stock::prove::prove_with(&params, &pk, &theirs, &instances, case).unwrap();
-                assert!(!stock::prove::accepts(&params, pk.get_vk(), &theirs, &expected));
+                assert!(!stock::prove::accepts(
+                    &params,
+                    pk.get_vk(),
+                    &theirs,
+                    &expected
+                ));
                 in_session(of(16 << 20), || {
                     let circuits = ours::prove::circuits(case);
                     let params = ours::prove::params(case.k, case.seed);
