@@ -32,6 +32,39 @@ mod axiom_stock {
 }
 
 #[path = "."]
+mod midnight_dropin {
+    use spillproof_circuits::midnight::dropin as system;
+
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[path = "midnight.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod midnight_stock {
+    use spillproof_circuits::midnight::stock as system;
+
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[cfg(feature = "stock-prover")]
+    #[path = "midnight.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
 mod zcash_dropin {
     use spillproof_circuits::zcash::dropin as system;
 

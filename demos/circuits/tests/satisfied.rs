@@ -4,7 +4,7 @@ use spillproof_circuits::Kind;
 
 use super::scope;
 use super::system::any::Any;
-use super::system::dialect::Fr;
+use super::system::dialect::{Field, Fr};
 use super::system::halo2::dev::{MockProver, VerifyFailure};
 use super::system::proof::instances;
 
@@ -24,7 +24,7 @@ fn is_satisfied_and_checks_its_output(kind: Kind, k: u32) {
     for column in 0..public.len() {
         for row in 0..public[column].len() {
             let mut wrong = public.clone();
-            wrong[column][row] += Fr::one();
+            wrong[column][row] += Fr::ONE;
             assert!(
                 verify(42, &wrong).is_err(),
                 "{kind:?} takes a wrong public input {row}"

@@ -9,7 +9,7 @@ use std::any::{type_name, Any};
 use ff::PrimeField;
 use group::Curve as _;
 use midnight_curves::serde::SerdeObject as _;
-use midnight_curves::{Fq, G1Affine, G1Projective};
+use midnight_curves::{Fq, G1Affine, G1Projective, G2Affine, G2Projective};
 use spillproof_engine::column::Element as _;
 use spillproof_engine::stream::ForeignScalars;
 use spillproof_kernels::curve;
@@ -75,6 +75,30 @@ pub(crate) fn foreign_point(point: &Point) -> G1Projective {
     let raw = affine.as_mut();
     raw.x.l = point.x.0 .0;
     raw.y.l = point.y.0 .0;
+    affine.into()
+}
+
+/// A point of the second group as the engine's.
+pub(crate) fn pair_point(point: &G2Projective) -> ark_bls12_381::G2Affine {
+    let affine = G2Affine::from(point);
+    if affine == G2Affine::default() {
+        return ark_bls12_381::G2Affine::identity();
+    }
+    let raw = affine.as_ref();
+    let of = |limbs: [u64; 6]| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(limbs));
+    let [x, y] = [raw.x.fp, raw.y.fp].map(|[c0, c1]| ark_bls12_381::Fq2::new(of(c0.l), of(c1.l)));
+    ark_bls12_381::G2Affine::new_unchecked(x, y)
+}
+
+/// [`pair_point`] the other way round.
+pub(crate) fn foreign_pair_point(point: &ark_bls12_381::G2Affine) -> G2Projective {
+    let mut affine = G2Affine::default();
+    if let Some((x, y)) = ark_ec::AffineRepr::xy(point) {
+        let raw = affine.as_mut();
+        for (raw, of) in [(&mut raw.x, x), (&mut raw.y, y)] {
+            [raw.fp[0].l, raw.fp[1].l] = [of.c0.0 .0, of.c1.0 .0];
+        }
+    }
     affine.into()
 }
 
@@ -145,5 +169,11 @@ mod tests {
         assert!(projective(&G1Projective::identity()).is_infinity());
         assert!(bool::from(foreign_point(&Point::INFINITY).is_identity()));
         assert!(point(&G1Affine::default()).is_infinity());
+        for multiplier in [Fq::ZERO, Fq::ONE, Fq::random(&mut rng)] {
+            let multiple = G2Projective::generator() * multiplier;
+            let expected = ark_bls12_381::G2Projective::generator() * scalar(&multiplier);
+            assert_eq!(pair_point(&multiple), expected.into_affine());
+            assert_eq!(foreign_pair_point(&pair_point(&multiple)), multiple);
+        }
     }
 }

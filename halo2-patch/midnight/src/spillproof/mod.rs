@@ -5,6 +5,7 @@
 //!   mod.rs        who is asking: is there a session
 //!   switch.rs     the switch
 //!   params.rs     ParamsKZG in a session: made, read and written through fixed buffers
+//!   srs.rs        a container as ParamsKZG, in place
 //!   bases.rs      its points: a vector, or a column on disk
 //!   projective.rs such a column as a slice of upstream's points
 //!   key.rs        the columns of a proving key
@@ -61,6 +62,7 @@ pub(crate) mod params;
 pub(crate) mod plan;
 mod projective;
 pub(crate) mod protocol;
+mod srs;
 mod switch;
 
 use std::io;
@@ -78,6 +80,7 @@ pub use spillproof_engine::column::Scratch;
 pub use spillproof_engine::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
+pub use srs::{check_params, open_params, SrsProgress};
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 
 /// Name this in a program that must not be built without the drop-in.

@@ -36,7 +36,7 @@ fn of_pairing<E: Engine>(params: ParamsKZG<Bls12>) -> ParamsKZG<E> {
 }
 
 /// The inverse transform that makes the Lagrange form of `2^k` points.
-fn to_lagrange(k: u32) -> spillproof_engine::Result<Transform<convert::Scalar>> {
+pub(crate) fn to_lagrange(k: u32) -> spillproof_engine::Result<Transform<convert::Scalar>> {
     let omega = (k..Fq::S).fold(Fq::ROOT_OF_UNITY, |root, _| root.square());
     Transform::inverse(k, scalar(&omega))
 }
