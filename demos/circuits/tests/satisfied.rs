@@ -10,7 +10,7 @@ use super::system::proof::instances;
 
 /// Checks all constraints of a circuit one by one.
 fn mock(kind: Kind, k: u32, seed: u64, instances: Vec<Vec<Fr>>) -> Result<(), Vec<VerifyFailure>> {
-    let prover = scope(kind, || MockProver::run(k, &Any::new(kind, k, seed), instances));
+    let prover = scope(kind, || mock_prover!(k, &Any::new(kind, k, seed), instances));
     prover
         .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
         .verify()
