@@ -125,7 +125,7 @@ fn a_proof_over_zcash_holds_its_budget_and_the_unmodified_prover_is_killed() {
 
 #[test]
 fn a_proof_over_midnight_holds_its_budget_and_the_unmodified_prover_is_killed() {
-    let statement = Statement::over("midnight", "chain", 14);
+    let statement = Statement::over("midnight", "chain", 15);
     if statement.stock_is_killed(56 * MIB).is_some() {
         statement.proves_within("16MiB", 56 * MIB);
     }
