@@ -207,8 +207,8 @@ pub enum Srs {
 /// The system of parameters, and the curve of their points.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ParamsOf {
-    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products). Without
-    /// it, parameters are of KZG over the curve.
+    /// The proof system: axiom (halo2-axiom: KZG over BN254), midnight (midnight-proofs: KZG over BLS12-381) or
+    /// zcash (halo2_proofs: inner products). Without it, parameters are of KZG over the curve.
     #[arg(long, value_enum)]
     pub system: Option<System>,
     /// The curve. Of KZG: what the file shows, or else bn254. With --system zcash: vesta.
@@ -250,12 +250,15 @@ impl ParamsOf {
             (Some(System::Zcash), None | Some(CurveName::Vesta)) => Ok(ParamsKind::Zcash(Pasta::Vesta)),
             (Some(System::Zcash), Some(CurveName::Pallas)) => Ok(ParamsKind::Zcash(Pasta::Pallas)),
             (Some(System::Zcash), Some(_)) => refused("--system zcash is over vesta or pallas"),
-            (Some(System::Axiom), None) | (_, Some(CurveName::Bn254)) => {
+            (Some(System::Axiom), None) | (Some(System::Axiom) | None, Some(CurveName::Bn254)) => {
                 Ok(ParamsKind::Kzg(Some(Dialect::Halo2)))
             }
+            (Some(System::Midnight), None) | (Some(System::Midnight) | None, Some(CurveName::Bls12381)) => {
+                Ok(ParamsKind::Kzg(Some(Dialect::Midnight)))
+            }
             (Some(System::Axiom), Some(_)) => refused("--system axiom is over BN254 only"),
+            (Some(System::Midnight), Some(_)) => refused("--system midnight is over BLS12-381 only"),
             (None, None) => Ok(ParamsKind::Kzg(None)),
-            (None, Some(CurveName::Bls12381)) => Ok(ParamsKind::Kzg(Some(Dialect::Midnight))),
             (None, Some(CurveName::Vesta | CurveName::Pallas)) => {
                 refused("--curve vesta and pallas are for --system zcash")
             }
@@ -370,7 +373,7 @@ impl ProofOn {
     /// # Errors
     /// [`Failure::Usage`].
     pub fn check(&self, system: System) -> Result<(), Failure> {
-        refuse(system, "--gpu", self.gpu.gpu != Choice::Off)?;
+        refuse(system, proof::AXIOM, "--gpu", self.gpu.gpu != Choice::Off)?;
         let offload = self.offload != OffloadName::Measured;
         self.gpu.check_beside([("--offload", offload)])
     }
@@ -502,6 +505,7 @@ mod tests {
         assert!(parse("spillproof plan --k 8 --gpu first").is_err());
         assert!(parse(&format!("{proof} --no-session --gpu auto")).is_err());
         assert!(parse("spillproof demo oom --system zcash --circuit chain --k 18").is_ok());
+        assert!(parse("spillproof demo oom --system midnight --circuit chain --k 18").is_ok());
     }
 
     #[test]
@@ -514,6 +518,11 @@ mod tests {
             ("--system zcash --gpu auto", false),
             ("--system zcash --checkpoint d", false),
             ("--system zcash --checkpoint-key f", false),
+            ("--system zcash --key f", false),
+            ("--system midnight --srs-seed 2 --key f", true),
+            ("--system midnight --scheme gwc", false),
+            ("--system midnight --gpu auto", false),
+            ("--system midnight --checkpoint d", false),
         ] {
             let line = format!("spillproof prove --k 8 --out p {options}");
             let parsed = Arguments::try_parse_from(line.split_whitespace()).unwrap();

@@ -361,6 +361,7 @@ fn an_srs_is_read_from_whichever_file_has_it() {
         ("prove --k 6 --srs c.ptau --no-session --out new", "ptau import"),
         ("verify --k 6 --srs c.ptau proof", "--vk"),
         ("prove --k 6 --system zcash --srs c.ptau --out new", "c.ptau"),
+        ("prove --k 6 --system midnight --srs c.ptau --out new", "c.ptau"),
         ("msm --log-n 8 --srs c.ptau", "c.ptau"),
     ] {
         let refusal = refused(dir, line);

@@ -12,6 +12,7 @@ mod gpu_plan;
 mod gpu_support;
 mod groth16;
 mod kills;
+mod midnight;
 mod new;
 mod of_program;
 mod patches;

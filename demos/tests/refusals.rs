@@ -47,6 +47,7 @@ fn files(dir: &Path) {
         "srs export ok.srs --out ok.processed --format processed",
         "srs gen --curve bls12-381 --k 6 --out m.srs",
         "srs export m.srs --out m.params",
+        "srs gen --system midnight --k 7 --out m7.srs",
         "srs gen --system zcash --k 6 --out z.srs",
         "srs export z.srs --out z.params",
         "keygen --k 6 --srs ok.srs --out ok.key --vk ok.vk",
@@ -54,6 +55,9 @@ fn files(dir: &Path) {
         "keygen --k 6 --circuit lookups --srs ok.srs --out lookups.key --vk lookups.vk",
         "prove --k 6 --srs ok.srs --out ok.proof",
         "prove --k 6 --system zcash --srs z.srs --out z.proof",
+        "keygen --k 6 --system midnight --srs m.srs --out m.key --vk m.vk",
+        "keygen --k 7 --system midnight --srs m7.srs --out m7.key",
+        "prove --k 6 --system midnight --srs m.srs --out m.proof",
         "groth16 example c.zkey c.wtns --k 6",
         "groth16 example b.zkey b.wtns --k 6 --curve bls12381",
         "groth16 import c.zkey --out c.key",
@@ -105,6 +109,21 @@ fn files(dir: &Path) {
     outside[fifth..fifth + 96].fill(0);
     outside[fifth + 95] = 2;
     write("outside.params", &outside);
+    let mut mixed = midnight.clone();
+    mixed[fifth..fifth + 96].copy_from_slice(&midnight[fifth + 96..fifth + 192]);
+    mixed[fifth + 96..fifth + 192].copy_from_slice(&midnight[fifth..fifth + 96]);
+    write("swapped-m.params", &mixed);
+    let key = read("m.key");
+    write("short-m.key", &key[..key.len() - 1]);
+    write("long-m.key", &[&key[..], b"x"].concat());
+    let mut above = key.clone();
+    // The last value, above the modulus.
+    let last = above.len() - 32;
+    above[last..].fill(0xff);
+    write("above-m.key", &above);
+    let proof = read("m.proof");
+    write("short-m.proof", &proof[..900]);
+    write("long-m.proof", &[&proof[..], b"x"].concat());
     let mut wrong_k = params.clone();
     wrong_k[0] = 7;
     write("wrong-k.params", &wrong_k);
@@ -271,6 +290,7 @@ srs import ok.params --curve bls12-381 --out x => ok.params|over BLS12-381
 srs import short-m.params --out x => short-m.params|bytes long
 srs import flags.params --out x => flags.params|flag bits|offset 484
 srs import outside.params --out x => outside.params|point 5 of g|subgroup
+srs import ok.params --system midnight --out x => ok.params|over BLS12-381
 srs import ok.params --system zcash --out x => ok.params
 srs import z.srs --system zcash --out x => z.srs
 srs import short.params --system zcash --out x => short.params
@@ -320,6 +340,7 @@ plan --k 8 --memory 4KiB => needs|--memory
 plan --k 8 --memory 0 => --memory
 plan --k 8 --memory 64KiB --json => --memory
 plan --k 8 --circuit wide --memory 1MiB => --memory
+plan --k 8 --system midnight --memory 64KiB => needs|--memory
 plan --k 8 --system zcash --memory 64KiB => --memory
 plan --k 8 --dir ok.srs => ok.srs
 prove --k 8 --memory 64KiB --out x => --memory
@@ -349,6 +370,25 @@ prove --k 6 --srs m.params --out x => m.params|BN254
 prove --k 6 --srs ok.key --out x => ok.key
 prove --k 6 --srs flipped.srs --out x => flipped.srs
 prove --k 6 --srs ok.srs --no-session --out x => ok.srs|session|export
+prove --k 6 --system midnight --srs ok.srs --out x => ok.srs|BLS12-381
+prove --k 6 --system midnight --srs ok.params --out x => ok.params|BLS12-381
+prove --k 6 --system midnight --srs z.srs --out x => z.srs
+prove --k 6 --system midnight --srs folder --out x => folder|bls_midnight_2p6
+prove --k 7 --system midnight --srs m.srs --out x => m.srs|2^6 rows
+prove --k 7 --system midnight --srs m.params --out x => m.params|2^6 rows
+prove --k 6 --system midnight --srs flags.params --out x => belong together
+prove --k 6 --system midnight --srs outside.params --out x => outside.params|point 5 of g
+prove --k 6 --system midnight --srs swapped-m.params --out x => belong together
+prove --k 6 --system midnight --srs short-m.params --out x => short-m.params|bytes long
+prove --k 6 --system midnight --srs m.srs --no-session --out x => m.srs|session|export
+prove --k 6 --system midnight --srs m.srs --key nowhere --out x => nowhere
+prove --k 6 --system midnight --srs m.srs --key empty --out x => empty
+prove --k 6 --system midnight --srs m.srs --key junk --out x => junk
+prove --k 6 --system midnight --srs m.srs --key ok.key --out x => ok.key
+prove --k 6 --system midnight --srs m.srs --key m7.key --out x => m7.key|2^7
+prove --k 6 --system midnight --srs m.srs --key short-m.key --out x => short-m.key
+prove --k 6 --system midnight --srs m.srs --key long-m.key --out x => long-m.key|bytes follow
+prove --k 6 --system midnight --srs m.srs --key above-m.key --out x => above-m.key|scalar
 prove --k 6 --system zcash --srs ok.params --out x => ok.params
 prove --k 6 --system zcash --srs ok.srs --out x => ok.srs
 prove --k 7 --system zcash --srs z.srs --out x => z.srs|k
@@ -371,6 +411,8 @@ keygen --k 6 --srs ok.srs --out protected => protected|write-protected
 keygen --k 6 --srs ok.srs --out x --vk nowhere/x => nowhere/x
 keygen --k 6 --srs ok.srs --out x --vk folder => folder
 keygen --k 8 --memory 64KiB --out x => --memory
+keygen --k 8 --system midnight --memory 64KiB --out x => --memory
+keygen --k 6 --system midnight --srs m.srs --out protected => protected|write-protected
 verify --k 6 --srs ok.params nowhere => nowhere
 verify --k 6 --srs ok.params folder => folder
 verify --k 6 --srs ok.params empty => refuses|cut short|0 bytes
@@ -386,6 +428,16 @@ verify --k 6 --srs-seed 3 ok.proof => refuses
 verify --k 6 --srs ok.srs ok.proof => ok.srs|--vk|export
 verify --k 7 --srs ok.params ok.proof => ok.params|2^6 rows
 verify --k 6 --srs junk ok.proof => junk
+verify --k 6 --system midnight --srs m.params ok.proof => refuses
+verify --k 6 --system midnight --srs m.params empty => refuses|cut short|0 bytes
+verify --k 6 --system midnight --srs m.params short-m.proof => refuses|cut short|900 bytes
+verify --k 6 --system midnight --srs m.params long-m.proof => refuses|1 bytes follow
+verify --k 6 --system midnight --srs m.params --seed 2 m.proof => refuses|does not hold
+verify --k 6 --system midnight --srs-seed 3 m.proof => refuses
+verify --k 6 --system midnight --srs m.srs m.proof => m.srs|--vk|export
+verify --k 6 --system midnight --srs m.srs --vk m.vk long-m.proof => 1 bytes follow
+verify --k 6 --system midnight --srs m.srs --vk ok.vk m.proof => ok.vk
+verify --k 7 --system midnight --srs m7.srs --vk m.vk m.proof => m.vk|2^6
 verify --k 6 --system zcash --srs z.params ok.proof => refuses
 verify --k 6 --system zcash --srs z.srs z.proof => z.srs|export
 verify --k 6 --system zcash --srs z.params --seed 2 z.proof => refuses
@@ -464,6 +516,7 @@ new halo2_proofs => halo2_proofs|another
 new proofs --path folder => folder|--path
 new proofs --path nowhere => nowhere|--path
 new proofs --system groth => groth
+new proofs --system midnight => axiom and zcash|midnight-proofs
 srs => usage
 srs gen --k 6 => --out
 srs gen --k 0 --out x => 1..=28
@@ -472,6 +525,7 @@ srs gen --k six --out x => six
 srs gen --k 6 --seed -1 --out x => unexpected argument
 srs gen --k 6 --system zcash --seed 1 --out x => --seed
 srs gen --k 6 --curve pallas --out x => --curve
+srs gen --k 6 --system midnight --curve bn254 --out x => BLS12-381
 srs import ok.params => --out
 srs import ok.params --out ok.params => same file
 srs import z.params --system zcash --format raw --out x => --format
@@ -506,6 +560,8 @@ plan --k 8 --circuit square => square
 plan --k 8 --system groth => groth
 plan --k 8 --vram 1GiB => --vram|--gpu
 plan --k 8 --offload always => --offload|--gpu
+plan --k 8 --system midnight --gpu auto => --gpu|axiom|midnight
+plan --k 8 --system midnight --scheme gwc => --scheme|axiom
 plan --k 8 --system zcash --gpu auto => --gpu
 plan --k 8 --system zcash --scheme gwc => --scheme
 plan --k 8 --threads 1025 => 1024
@@ -521,11 +577,14 @@ prove --k 6 --out x --no-session --key ok.key => cannot be used
 prove --k 6 --out x --no-session --checkpoint folder => cannot be used
 prove --k 6 --out x --vram 1GiB => --vram
 prove --k 6 --out x --offload always => --offload
+prove --k 6 --system midnight --scheme gwc --out x => --scheme|axiom
+prove --k 6 --system midnight --gpu auto --out x => --gpu|axiom
+prove --k 6 --system midnight --checkpoint folder --out x => checkpoint key|--checkpoint-key
 prove --k 6 --system zcash --scheme gwc --out x => --scheme
 prove --k 6 --system zcash --srs-seed 2 --out x => --srs-seed
 prove --k 6 --system zcash --gpu auto --out x => --gpu
 prove --k 6 --system zcash --checkpoint folder --out x => --checkpoint
-prove --k 6 --system zcash --key ok.key --out x => --key
+prove --k 6 --system zcash --key ok.key --out x => --key|axiom and midnight
 keygen --k 6 => --out
 keygen --k 6 --out x --vk x => same file
 keygen --k 6 --system zcash --out x => axiom|halo2_proofs

@@ -123,6 +123,14 @@ fn a_proof_over_zcash_holds_its_budget_and_the_unmodified_prover_is_killed() {
     }
 }
 
+#[test]
+fn a_proof_over_midnight_holds_its_budget_and_the_unmodified_prover_is_killed() {
+    let statement = Statement::over("midnight", "chain", 15);
+    if statement.stock_is_killed(56 * MIB).is_some() {
+        statement.proves_within("16MiB", 56 * MIB);
+    }
+}
+
 /// `chain` with 2^18 rows, then more rows, in about the same memory.
 fn chain_holds_its_budget(system: &'static str, larger: &[u32]) {
     let limit_bytes = 128 * MIB;
@@ -146,6 +154,12 @@ fn chain_holds_its_budget(system: &'static str, larger: &[u32]) {
 #[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
 fn full_size_chain_over_zcash_holds_its_budget() {
     chain_holds_its_budget("zcash", &[20]);
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
+fn full_size_chain_over_midnight_holds_its_budget() {
+    chain_holds_its_budget("midnight", &[20]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
-use spillproof_cli::systems::{self, axiom::stock_params_for};
+use spillproof_cli::systems::{self, axiom, kzg::stock_params_for};
 use spillproof_engine::budget::ByteSize;
 
 use crate::args::{OfProgram, Saved, StockSaved};
@@ -179,7 +179,7 @@ pub fn prove_by_stock(global: &Global, args: &StockSaved) -> Result<()> {
         };
         let mut reader = File::open(&file).map_err(Failure::file(&file))?;
         let key = read_proving_key(&mut reader, &description).map_err(Failure::file(&file))?;
-        Ok::<_, Failure>((stock_params_for(&parameters, k)?, key))
+        Ok::<_, Failure>((stock_params_for::<axiom::Stock>(&parameters, k)?, key))
     })?;
     let instances: Vec<&[_]> = instances.iter().map(Vec::as_slice).collect();
     let proof = run.recorder.phase("stock: prove", |_| {

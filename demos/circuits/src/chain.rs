@@ -15,10 +15,11 @@
 //! Every eighth `b` is assigned as a fraction, so that the prover's batch inversion has work to do.
 
 use super::dialect::{
-    Fr, assign_advice, assign_fixed, associated_types, constrain_equal, constrain_instance, query_fixed,
+    Assigned, Field, Fr, assign_advice, assign_fixed, associated_types, constrain_equal, constrain_instance,
+    gate, query_fixed,
 };
 use super::halo2::circuit::{Cell, Layouter, Value};
-use super::halo2::plonk::{Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Fixed, Instance};
+use super::halo2::plonk::{Advice, Circuit, Column, ConstraintSystem, Error, Fixed, Instance};
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
 
@@ -65,7 +66,7 @@ impl Chain {
                 Some(step) if multiplies => (step.c, fresh(1)),
                 Some(step) => (step.c, step.b),
             };
-            let c = if multiplies { a * b } else { a + b + Fr::one() };
+            let c = if multiplies { a * b } else { a + b + Fr::ONE };
             previous = Some(Step {
                 a,
                 b,
@@ -122,11 +123,11 @@ impl Circuit<Fr> for Chain {
         }
         cs.enable_equality(instance);
 
-        cs.create_gate("q_a a + q_b b + q_c c + q_ab a b + constant", |cells| {
+        gate(cs, "q_a a + q_b b + q_c c + q_ab a b + constant", |cells| {
             let [a, b, c] = advice.map(|column| cells.query_advice(column, Rotation::cur()));
             let [q_a, q_b, q_c, q_ab, constant] =
                 [q_a, q_b, q_c, q_ab, constant].map(|column| query_fixed(cells, column));
-            [q_a * a.clone() + q_b * b.clone() + q_c * c + q_ab * a * b + constant]
+            vec![q_a * a.clone() + q_b * b.clone() + q_c * c + q_ab * a * b + constant]
         });
         ChainConfig {
             advice,
@@ -163,13 +164,13 @@ impl Circuit<Fr> for Chain {
                     let b = assign_advice(&mut region, column_b, row, witness(b_assigned))?;
                     let c = assign_advice(&mut region, column_c, row, witness(Assigned::Trivial(step.c)))?;
 
-                    assign_fixed(&mut region, config.q_c, row, -Fr::one())?;
+                    assign_fixed(&mut region, config.q_c, row, -Fr::ONE)?;
                     if step.multiplies {
-                        assign_fixed(&mut region, config.q_ab, row, Fr::one())?;
+                        assign_fixed(&mut region, config.q_ab, row, Fr::ONE)?;
                     } else {
-                        assign_fixed(&mut region, config.q_a, row, Fr::one())?;
-                        assign_fixed(&mut region, config.q_b, row, Fr::one())?;
-                        assign_fixed(&mut region, config.constant, row, Fr::one())?;
+                        assign_fixed(&mut region, config.q_a, row, Fr::ONE)?;
+                        assign_fixed(&mut region, config.q_b, row, Fr::ONE)?;
+                        assign_fixed(&mut region, config.constant, row, Fr::ONE)?;
                     }
                     if let Some((b_before, c_before)) = previous {
                         constrain_equal(&mut region, a, c_before)?;

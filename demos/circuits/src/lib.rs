@@ -9,12 +9,12 @@
 //! Every circuit fills all usable rows of `2^k`, is a pure function of `(k, seed)`, and makes its values row
 //! by row: it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
 //!
-//! A circuit is written once and compiled four times: each file names halo2 as `super::halo2` only, and the
-//! differences between releases as `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254) and for
-//! zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives that name to the unmodified
-//! crate, `dropin` to the drop-in.
+//! A circuit is written once and compiled six times: each file names halo2 as `super::halo2` only, and the
+//! differences between releases as `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254), for zcash's
+//! halo2_proofs ([`zcash`]: inner products over Vesta) and for midnight-proofs ([`midnight`]: KZG over
+//! BLS12-381) `stock` gives that name to the unmodified crate, `dropin` to the drop-in.
 //!
-//! Each prover and verifier of the four crates is compiled here, for one type of circuits, one of generators
+//! Each prover and verifier of the six crates is compiled here, for one type of circuits, one of generators
 //! and one of transcripts: upstream's once, the drop-in's in a session once for each opening. The packages that use this one compile none of them.
 
 #![warn(missing_docs)]
@@ -23,6 +23,11 @@
 
 /// halo2-axiom: KZG over BN254.
 pub mod axiom {
+    pub mod dropin;
+    pub mod stock;
+}
+/// midnight-proofs: KZG over BLS12-381.
+pub mod midnight {
     pub mod dropin;
     pub mod stock;
 }
@@ -39,6 +44,8 @@ pub mod zcash {
 pub enum System {
     /// halo2-axiom: KZG over BN254.
     Axiom,
+    /// midnight-proofs: KZG over BLS12-381.
+    Midnight,
     /// zcash's halo2_proofs: inner-product commitments over Vesta.
     Zcash,
 }

@@ -17,10 +17,10 @@
 //! Gates: `q * (word - low - 2^16 * high)` and `q * (sum(next) - sum - word * z)`. The sum in row 0 and in
 //! the last row are public.
 
-use super::dialect::{Fr, assign_advice, associated_types, constrain_instance, lookup};
+use super::dialect::{Assigned, Fr, assign_advice, associated_types, constrain_instance, gate, lookup};
 use super::halo2::circuit::{Layouter, Value};
 use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Instance, Selector, TableColumn,
+    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Instance, Selector, TableColumn,
 };
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
@@ -158,14 +158,14 @@ impl Circuit<Fr> for Lookups {
             vec![(active * (x + y_before), range)]
         });
 
-        cs.create_gate("word and sum", |cells| {
+        gate(cs, "word and sum", |cells| {
             let q = cells.query_selector(q);
             let [low, high, word, z] =
                 [low, high, word, operands[2]].map(|column| cells.query_advice(column, Rotation::cur()));
             let sum_now = cells.query_advice(sum, Rotation::cur());
             let sum_next = cells.query_advice(sum, Rotation::next());
             let shift = Expression::Constant(Fr::from(1 << RANGE_BITS_MAX));
-            [
+            vec![
                 q.clone() * (word.clone() - low - shift * high),
                 q * (sum_next - sum_now - word * z),
             ]

@@ -10,11 +10,11 @@
 //!
 //! Row 0 is fresh; `s_0` of the last row is the public output.
 
-use super::dialect::{Fr, assign_advice, assign_fixed, associated_types, constrain_instance, query_fixed};
-use super::halo2::circuit::{Layouter, Value};
-use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance,
+use super::dialect::{
+    Assigned, Field, Fr, assign_advice, assign_fixed, associated_types, constrain_instance, gate, query_fixed,
 };
+use super::halo2::circuit::{Layouter, Value};
+use super::halo2::plonk::{Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance};
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
 
@@ -47,7 +47,7 @@ fn neighbours(j: usize) -> (usize, usize) {
 }
 
 fn mixed(state: &[Fr; WIDTH], constant: Fr) -> [Fr; WIDTH] {
-    let mut step = Fr::zero();
+    let mut step = Fr::ZERO;
     std::array::from_fn(|j| {
         let (near, far) = neighbours(j);
         step += constant;
@@ -106,7 +106,7 @@ impl Circuit<Fr> for Wide {
         cs.enable_equality(state[0]);
         cs.enable_equality(instance);
 
-        cs.create_gate("mix", |cells| {
+        gate(cs, "mix", |cells| {
             let now = state.map(|column| cells.query_advice(column, Rotation::cur()));
             let next = state.map(|column| cells.query_advice(column, Rotation::next()));
             let q = query_fixed(cells, q);
@@ -118,7 +118,7 @@ impl Circuit<Fr> for Wide {
                     let power = now[j].clone().square() * now[near].clone().square();
                     q.clone() * (next[j].clone() - (power + now[far].clone() + weight * constant.clone()))
                 })
-                .collect::<Vec<_>>()
+                .collect()
         });
         WideConfig {
             state,
@@ -148,7 +148,7 @@ impl Circuit<Fr> for Wide {
                     }
                     assign_fixed(&mut region, config.constant, row, constant)?;
                     if row != last_row {
-                        assign_fixed(&mut region, config.q, row, Fr::one())?;
+                        assign_fixed(&mut region, config.q, row, Fr::ONE)?;
                     }
                 }
                 Ok(output)

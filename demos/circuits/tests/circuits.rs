@@ -3,6 +3,13 @@
 
 #![allow(clippy::expect_used, clippy::duplicate_mod)]
 
+/// Checks of all constraints one by one.
+macro_rules! mock_prover {
+    ($k:expr, $circuit:expr, $instances:expr) => {
+        MockProver::run($k, $circuit, $instances)
+    };
+}
+
 /// halo2-axiom tells a circuit which one it is.
 fn unscoped<T>(_: spillproof_circuits::Kind, work: impl FnOnce() -> T) -> T {
     work()
@@ -26,6 +33,53 @@ mod axiom_stock {
 
     #[cfg(feature = "stock-prover")]
     #[path = "axiom.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod midnight_dropin {
+    use spillproof_circuits::midnight::dropin as system;
+
+    use spillproof_circuits::Kind;
+
+    /// midnight-proofs finds k out.
+    macro_rules! mock_prover {
+        ($k:expr, $circuit:expr, $instances:expr) => {
+            MockProver::run($circuit, $instances)
+        };
+    }
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[path = "midnight.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod midnight_stock {
+    use spillproof_circuits::midnight::stock as system;
+
+    use spillproof_circuits::Kind;
+
+    /// midnight-proofs finds k out.
+    macro_rules! mock_prover {
+        ($k:expr, $circuit:expr, $instances:expr) => {
+            MockProver::run($circuit, $instances)
+        };
+    }
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[cfg(feature = "stock-prover")]
+    #[path = "midnight.rs"]
     mod proofs;
     #[path = "satisfied.rs"]
     mod satisfied;

@@ -4,13 +4,13 @@ use spillproof_circuits::Kind;
 
 use super::scope;
 use super::system::any::Any;
-use super::system::dialect::Fr;
+use super::system::dialect::{Field, Fr};
 use super::system::halo2::dev::{MockProver, VerifyFailure};
 use super::system::proof::instances;
 
 /// Checks all constraints of a circuit one by one.
 fn mock(kind: Kind, k: u32, seed: u64, instances: Vec<Vec<Fr>>) -> Result<(), Vec<VerifyFailure>> {
-    let prover = scope(kind, || MockProver::run(k, &Any::new(kind, k, seed), instances));
+    let prover = scope(kind, || mock_prover!(k, &Any::new(kind, k, seed), instances));
     prover
         .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
         .verify()
@@ -24,7 +24,7 @@ fn is_satisfied_and_checks_its_output(kind: Kind, k: u32) {
     for column in 0..public.len() {
         for row in 0..public[column].len() {
             let mut wrong = public.clone();
-            wrong[column][row] += Fr::one();
+            wrong[column][row] += Fr::ONE;
             assert!(
                 verify(42, &wrong).is_err(),
                 "{kind:?} takes a wrong public input {row}"

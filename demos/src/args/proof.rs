@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::ProofOn;
+use super::{ProofOn, name_of};
 use crate::failure::Failure;
 use spillproof_circuits::{Kind, Scheme, System};
 
@@ -40,8 +40,9 @@ impl Shape {
     /// The name of the opening, in any system.
     pub fn opening(&self) -> &'static str {
         match self.system {
-            System::Zcash => "ipa",
             System::Axiom => opening(self.scheme()),
+            System::Midnight => "kzg",
+            System::Zcash => "ipa",
         }
     }
 }
@@ -63,8 +64,8 @@ pub struct BuiltIn {
     /// The built-in circuit (default: chain).
     #[arg(long, value_enum)]
     pub circuit: Option<Kind>,
-    /// The proof system: axiom (halo2-axiom: KZG over BN254; the default) or zcash (halo2_proofs: inner
-    /// products over Vesta, without a setup).
+    /// The proof system: axiom (halo2-axiom: KZG over BN254; the default), midnight (midnight-proofs: KZG over
+    /// BLS12-381) or zcash (halo2_proofs: inner products over Vesta, without a setup).
     #[arg(long, value_enum)]
     pub system: Option<System>,
     /// The multi-opening argument of halo2-axiom (default: shplonk).
@@ -79,7 +80,7 @@ impl BuiltIn {
     /// [`Failure::Usage`].
     pub fn shape(&self) -> Result<Shape, Failure> {
         let system = self.system.unwrap_or(System::Axiom);
-        refuse(system, "--scheme", self.scheme.is_some())?;
+        refuse(system, AXIOM, "--scheme", self.scheme.is_some())?;
         let Some(k) = self.k else {
             return Err(Failure::Usage(
                 "--k is missing: a built-in circuit is required to have 2^k rows (a circuit of a program's own has them in its --key)".into(),
@@ -94,14 +95,22 @@ impl BuiltIn {
     }
 }
 
-/// Refuses an option of halo2-axiom where the system is another one.
-pub(super) fn refuse(system: System, option: &str, is_given: bool) -> Result<(), Failure> {
-    match system {
-        System::Zcash if is_given => Err(Failure::Usage(format!(
-            "{option} is for --system axiom: leave it out, --system zcash has nothing of the kind"
-        ))),
-        _ => Ok(()),
+/// The system with all options.
+pub(super) const AXIOM: &[System] = &[System::Axiom];
+/// The systems of KZG.
+const KZG: &[System] = &[System::Axiom, System::Midnight];
+
+/// Refuses an option that the system does not have.
+pub(super) fn refuse(system: System, of: &[System], option: &str, is_given: bool) -> Result<(), Failure> {
+    if !is_given || of.contains(&system) {
+        return Ok(());
     }
+    let names: Vec<String> = of.iter().map(name_of).collect();
+    Err(Failure::Usage(format!(
+        "{option} is for --system {}: leave it out, --system {} has nothing of the kind",
+        names.join(" and "),
+        name_of(&system)
+    )))
 }
 
 /// A built-in circuit, from which seed.
@@ -198,7 +207,7 @@ impl StatementArgs {
     /// [`Failure::Usage`] for options that the system does not have.
     pub fn statement(&self) -> Result<Statement, Failure> {
         let shape = self.built_in.shape()?;
-        refuse(shape.system, "--srs-seed", self.parameters.seed.is_some())?;
+        refuse(shape.system, KZG, "--srs-seed", self.parameters.seed.is_some())?;
         Ok(Statement {
             shape,
             seed: self.seed.unwrap_or(1),
@@ -227,9 +236,9 @@ impl StatementArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Parameters {
     /// The parameters: a container of `spillproof srs`, the file that halo2 writes (ParamsKZG; for zcash
-    /// Params), a ceremony's powers of tau (.ptau), or the folder in which halo2-base keeps kzg_bn254_{k}.srs
-    /// (PARAMS_DIR). KZG's may be for a larger k. Without it, an INSECURE SRS is made from --srs-seed;
-    /// zcash's parameters are computed.
+    /// Params), a ceremony's powers of tau (.ptau; for axiom), or the folder in which halo2-base keeps
+    /// kzg_bn254_{k}.srs (PARAMS_DIR), or Midnight's programs bls_midnight_2p{k} (MIDNIGHT_PP). KZG's may be for
+    /// a larger k. Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
     #[arg(
         id = "srs",
         long = "srs",
@@ -320,8 +329,8 @@ impl Prove {
         };
         self.on.check(system)?;
         let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
-        refuse(system, "--checkpoint", keeps_rounds)?;
-        refuse(system, "--key", self.key.is_some())?;
+        refuse(system, KZG, "--checkpoint", keeps_rounds)?;
+        refuse(system, KZG, "--key", self.key.is_some())?;
         Ok(proved)
     }
 }
@@ -335,7 +344,8 @@ pub struct Keygen {
     /// Its parameters.
     #[command(flatten)]
     pub parameters: Parameters,
-    /// The file for the proving key: a container, which `prove --key` opens in place.
+    /// The file for the proving key: a container, which `prove --key` opens in place; for midnight the bytes
+    /// that midnight-proofs writes (`SerdeFormat::RawBytes`).
     #[arg(short, long)]
     pub out: PathBuf,
     /// The file for the verifying key, in the bytes that halo2 writes (`SerdeFormat::RawBytes`), for
@@ -352,7 +362,7 @@ impl Keygen {
     pub fn statement(&self) -> Result<Statement, Failure> {
         if self.built_in.system == Some(System::Zcash) {
             return Err(Failure::Usage(
-                "keygen is for --system axiom: halo2_proofs has no file format for keys".into(),
+                "keygen is for --system axiom and midnight: halo2_proofs has no file format for keys".into(),
             ));
         }
         Ok(Statement {

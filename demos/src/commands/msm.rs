@@ -14,6 +14,7 @@ use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Draft, Placement, Writer};
 use spillproof_engine::stream::{MsmPlan, Scalars};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
+use spillproof_format::params_kzg::Dialect;
 use spillproof_gpu::accelerator::Offload;
 
 use super::on_gpu::{OnGpu, Used};
@@ -74,7 +75,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
         }
     }
     let insecurity = match &args.srs {
-        Some(path) => insecurity_of_file(path, args.log_n)?,
+        Some(path) => insecurity_of_file(path, args.log_n, Dialect::Halo2)?,
         None => None,
     };
     let outcome = Outcome {

@@ -94,8 +94,8 @@ struct DropIn {
 }
 
 impl DropIn {
-    fn of(system: System) -> Self {
-        match system {
+    fn of(system: System) -> Result<Self> {
+        Ok(match system {
             System::Axiom => Self {
                 package: "halo2-axiom",
                 version: "0.5.3",
@@ -112,6 +112,11 @@ spillproof verify --key squares.key --public squares.json --srs squares.params s
 ```
 ",
             },
+            System::Midnight => {
+                return Err(Failure::Usage(
+                    "new is for --system axiom and zcash: there is no program over midnight-proofs yet".into(),
+                ));
+            }
             System::Zcash => Self {
                 package: "halo2_proofs",
                 version: "0.4.1",
@@ -120,7 +125,7 @@ spillproof verify --key squares.key --public squares.json --srs squares.params s
                 rand: r#"{ version = "0.10", default-features = false, features = ["sys_rng"] }"#,
                 saved: "",
             },
-        }
+        })
     }
 }
 
@@ -142,7 +147,7 @@ struct Outcome {
 pub fn run(global: &Global, args: &New) -> Result<()> {
     let run = Run::start(global);
     let name = package_name(&args.folder)?;
-    let drop_in = DropIn::of(args.system);
+    let drop_in = DropIn::of(args.system)?;
     let patch = folder_of(&drop_in, args)?;
     let files = [
         ("Cargo.toml", manifest(name, &drop_in, &patch)?),
@@ -335,7 +340,7 @@ mod tests {
     #[test]
     fn releases_are_those_of_the_drop_ins() {
         for system in [System::Axiom, System::Zcash] {
-            let drop_in = DropIn::of(system);
+            let drop_in = DropIn::of(system).unwrap();
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
             let manifest = root.join(drop_in.folder).join("Cargo.toml");
             let manifest = fs::read_to_string(manifest).unwrap();
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_path_with_quotes_is_quoted() {
-        let text = manifest("x", &DropIn::of(System::Axiom), Path::new("/a \"b\"/c")).unwrap();
+        let text = manifest("x", &DropIn::of(System::Axiom).unwrap(), Path::new("/a \"b\"/c")).unwrap();
         assert!(text.contains(r#"path = "/a \"b\"/c" }"#), "{text}");
     }
 }

@@ -7,8 +7,8 @@
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
 //!
-//! Parameters of zcash's halo2 need no secret, and take the unmodified crate longer than a proof, so all
-//! three read them from a file that the drop-in makes first.
+//! Parameters of zcash's halo2 and of midnight-proofs take the unmodified crates longer than a proof, so all
+//! three read them from a file that is made first.
 
 use std::path::{Path, PathBuf};
 
@@ -72,10 +72,12 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
     let params_file = scratch_file(global, "params");
     let _removed = match system {
         System::Axiom => None,
-        System::Zcash => {
+        System::Midnight | System::Zcash => {
             let session = run.session(ByteSize::Auto)?;
-            run.recorder.phase("parameters to a file", |_| {
-                srs::write_params(&session, k, &params_file)
+            let seed = statement.parameters.srs_seed();
+            run.recorder.phase("parameters to a file", |_| match system {
+                System::Zcash => srs::write_params(&session, k, &params_file),
+                _ => srs::write_params_of_midnight(&session, (k, seed), &params_file),
             })?;
             statement.parameters.file = Some(params_file.clone());
             Some(Removed(&params_file))
@@ -175,6 +177,7 @@ impl Control {
             task: &["prove", "--no-session"],
             name: match system {
                 System::Axiom => systems::axiom::DropIn::NAME.to_owned(),
+                System::Midnight => systems::midnight::DropIn::NAME.to_owned(),
                 System::Zcash => systems::zcash::DropIn::NAME.to_owned(),
             },
         }

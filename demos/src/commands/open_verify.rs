@@ -7,6 +7,7 @@ use ark_bn254::{Fq, Fr, G1Affine};
 use ark_ff::{BigInt, PrimeField};
 use serde::{Deserialize, Serialize};
 use spillproof_commit::kzg;
+use spillproof_format::params_kzg::Dialect;
 
 use super::commit::{digits, scalar_of};
 use super::msm::describe;
@@ -63,7 +64,7 @@ pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
     let claim = Claim::read(&texts, file.as_deref())?;
     let mut run = Run::start(global);
     let verifies = run.recorder.phase("verify", |_| {
-        let VerifierPoints { g, pair } = VerifierPoints::of(&args.srs, 0)?;
+        let VerifierPoints { g, pair } = <VerifierPoints>::of(&args.srs, 0)?;
         Ok::<_, Failure>(kzg::holds(
             g,
             pair,
@@ -79,7 +80,7 @@ pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
         });
     }
     run.say("the opening holds");
-    let insecurity = insecurity_of_file(&args.srs, 0)?;
+    let insecurity = insecurity_of_file(&args.srs, 0, Dialect::Halo2)?;
     if let Some(words) = insecurity {
         run.say(words);
     }

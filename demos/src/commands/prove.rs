@@ -149,6 +149,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     // A proof of secret random values is to come out once.
     let is_reproducible = !matches!(&proved, Proved::OfProgram(of, _) if of.seed.is_none());
     halo2_axiom::spillproof::set_reproducible(is_reproducible);
+    midnight_proofs::spillproof::set_reproducible(is_reproducible);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = session(&mut run, args, &gpu)?;
     let session = session.as_ref();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use spillproof_circuits::zcash::params::{Pasta, PastaParams};
 use spillproof_commit::{
     Engine, KzgCurve, Scalar, Srs, SrsProgress, add_lagrange, check_srs, export_params_kzg, generate,
-    import_params_kzg, verify_srs,
+    generate_scratch, import_params_kzg, verify_srs,
 };
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
@@ -304,6 +304,24 @@ pub fn write_params(session: &Arc<Session>, k: u32, file: &Path) -> Result<()> {
     write_to(session, &*Pasta::Vesta.compute(k), file)
 }
 
+/// Writes an insecure SRS for midnight-proofs, as the unmodified crate reads it in raw bytes.
+///
+/// # Errors
+/// [`Failure::File`]; the engine's.
+pub fn write_params_of_midnight(session: &Session, (k, seed): (u32, u64), file: &Path) -> Result<()> {
+    let workspace = session.workspace();
+    let srs = session.run(|| {
+        let secret = secret_of_midnight(seed);
+        generate_scratch::<Bls12_381>(workspace, k, secret, |_| ())
+    })?;
+    let publish = session.storage().publish(file)?;
+    let mut writer = Packed::new(session.budget(), publish.file().clone())?;
+    srs.write_params_kzg(SerdeFormat::RawBytes, &mut writer)?;
+    writer.finish()?;
+    publish.commit()?;
+    Ok(())
+}
+
 fn write_to(session: &Session, params: &dyn PastaParams, file: &Path) -> Result<()> {
     let publish = session.storage().publish(file)?;
     let mut writer = Packed::new(session.budget(), publish.file().clone())?;
@@ -542,7 +560,6 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use spillproof_circuits::axiom::stock::proof::insecure_params;
-    use spillproof_commit::generate_scratch;
     use spillproof_engine::budget::Budget;
     use spillproof_engine::column::Workspace;
     use spillproof_engine::storage::Storage;

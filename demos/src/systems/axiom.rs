@@ -1,94 +1,44 @@
 //! halo2-axiom: KZG over BN254.
 
-use std::io::BufReader;
+use std::io;
 use std::path::Path;
 
-use halo2_axiom::SerdeFormat;
+use ark_bn254::Bn254;
 use halo2_axiom::plonk;
-use halo2_axiom::poly::commitment::Params as _;
-use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params};
+use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified};
 use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::{dropin, stock};
-use spillproof_engine::Error;
 use spillproof_engine::Session;
 use spillproof_engine::plan::{Plan, Rates};
-use stock_halo2_axiom::poly::commitment::Params as _;
+use stock_halo2_axiom::plonk::Error as StockError;
 
-use super::params::{Copied, Kind, VerifierPoints, file_for, is_enough, kind_of, open_kzg};
-use super::{Prover, Verifier};
+use super::kzg::{self, InSession, Kzg};
+use super::{KeyFiles, Prover, Verifier};
 use crate::args::{Parameters, Shape, Statement};
 use crate::failure::Failure;
-use crate::read_once::{ReadOnce, read_whole};
+use crate::read_once::read_whole;
 use crate::run::Result;
-use spillproof_format::params_kzg::SerdeFormat as OfFile;
-use stock_halo2_axiom::plonk::Error as StockError;
 
 /// The drop-in, in the current session; without one it is upstream's own code.
 pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, powers of tau get
-/// their Lagrange points, and those of a `ParamsKZG` file are checked: its writer, or a disk since then, may
-/// have mixed up points.
-fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
-    let path = &*file_for(path, k)?;
-    let of_file = |error| Failure::of_file(path, error);
-    let session = Session::current()?;
-    let is_in_session = session.is_some();
-    let mut params = match (kind_of(path)?, session) {
-        (Kind::Container, Some(_)) => of_dropin::open_params(path).map_err(of_file)?,
-        (Kind::PowersOfTau, Some(session)) => {
-            let copied = Copied::of(&session, path, k)?;
-            of_dropin::open_params(copied.path()).map_err(of_file)?
-        }
-        (Kind::Container, None) => {
-            return Err(Failure::Content {
-                file: path.to_owned(),
-                details: "a container, which takes a session: leave --no-session out, or `spillproof srs export` it".into(),
-            });
-        }
-        (Kind::PowersOfTau, None) => {
-            return Err(Failure::Content {
-                file: path.to_owned(),
-                details: "powers of tau, which take a session: leave --no-session out, or make a container with `spillproof ptau import` and \
-                          export it with `spillproof srs export`"
-                    .into(),
-            });
-        }
-        (Kind::Other, _) => {
-            let (file, layout) = open_kzg(path, k)?;
-            let format = match layout.format() {
-                OfFile::Processed => SerdeFormat::Processed,
-                OfFile::RawBytes | OfFile::RawBytesUnchecked => SerdeFormat::RawBytes,
-            };
-            let params = dropin::proof::read_params(&mut ReadOnce::new(file), format).map_err(of_file)?;
-            if is_in_session {
-                // No plan has this check; without room for it, the proof's own verification finds what it
-                // would have.
-                match check_params(&params, &mut |_| ()).map_err(of_file) {
-                    Err(Failure::Engine(Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) => {}
-                    checked => checked?,
-                }
-            }
-            params
-        }
-    };
-    is_enough(path, k, params.k())?;
-    if params.k() > k {
-        dropin::proof::downsize(&mut params, k);
-    }
-    Ok(params)
+impl Kzg for DropIn {
+    kzg_of!(dropin, Bn254, halo2_axiom::SerdeFormat);
 }
 
-/// Parameters for `2^k` rows, from their file or made anew.
-///
-/// # Errors
-/// As [`Verifier::params`].
-pub fn params_for(parameters: &Parameters, k: u32) -> Result<dropin::proof::Params> {
-    match &parameters.file {
-        None => Ok(dropin::proof::insecure_params(k, parameters.srs_seed())),
-        Some(path) => params_of(path, k),
+impl Kzg for Stock {
+    kzg_of!(stock, Bn254, stock_halo2_axiom::SerdeFormat);
+}
+
+impl InSession for DropIn {
+    fn open(path: &Path) -> io::Result<Self::Params> {
+        of_dropin::open_params(path)
+    }
+
+    fn check(params: &Self::Params) -> io::Result<()> {
+        of_dropin::check_params(params, &mut |_| ())
     }
 }
 
@@ -100,45 +50,8 @@ pub fn verifier_params_for(parameters: &Parameters, k: u32) -> Result<stock::pro
     let Some(path) = &parameters.file else {
         return Ok(stock::proof::insecure_verifier_params(k, parameters.srs_seed()));
     };
-    let (g, [g2, s_g2]) = VerifierPoints::of(path, k)?.raw();
+    let (g, [g2, s_g2]) = kzg::raw_verifier_points::<Stock>(path, k)?;
     stock::proof::verifier_params(k, &g, [&g2, &s_g2]).map_err(Failure::file(path))
-}
-
-/// Parameters of the unmodified crate for `2^k` rows, from their file or made anew.
-///
-/// # Errors
-/// As [`Verifier::params`].
-pub fn stock_params_for(parameters: &Parameters, k: u32) -> Result<stock::proof::Params> {
-    let Some(path) = &parameters.file else {
-        return Ok(stock::proof::insecure_params(k, parameters.srs_seed()));
-    };
-    let path = &*file_for(path, k)?;
-    let refused = |kind: &str, remedy: &str| Failure::Content {
-        file: path.to_owned(),
-        details: format!(
-            "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
-            Stock::NAME
-        ),
-    };
-    match kind_of(path)? {
-        Kind::Container => return Err(refused("a container", "`spillproof srs export` it")),
-        Kind::PowersOfTau => {
-            let remedy = "`spillproof ptau import` and `spillproof srs export` them";
-            return Err(refused("powers of tau", remedy));
-        }
-        Kind::Other => {}
-    }
-    let (file, layout) = open_kzg(path, k)?;
-    let format = match layout.format() {
-        OfFile::Processed => stock_halo2_axiom::SerdeFormat::Processed,
-        OfFile::RawBytes | OfFile::RawBytesUnchecked => stock_halo2_axiom::SerdeFormat::RawBytes,
-    };
-    let mut params =
-        stock::proof::read_params(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
-    if params.k() > k {
-        stock::proof::downsize(&mut params, k);
-    }
-    Ok(params)
 }
 
 impl Verifier for DropIn {
@@ -147,7 +60,7 @@ impl Verifier for DropIn {
     verifier_of!(dropin, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
-        params_for(&statement.parameters, statement.shape.k)
+        kzg::params_for::<Self>(&statement.parameters, statement.shape.k)
     }
 
     /// The prover itself verifies its proof.
@@ -181,13 +94,29 @@ impl Prover for DropIn {
     }
 }
 
+impl KeyFiles for DropIn {
+    fn save_key(
+        _session: &Session,
+        key: &Self::ProverKey,
+        shape: &Shape,
+        path: &Path,
+    ) -> Result<Option<[u8; 32]>> {
+        let saved = dropin::saved::save_key(key, shape.circuit, shape.k, path);
+        saved.map(Some).map_err(|error| Failure::of_file(path, error))
+    }
+
+    fn verifying_key_bytes(key: &Self::ProverKey) -> Vec<u8> {
+        dropin::proof::verifying_key_bytes(key.get_vk())
+    }
+}
+
 impl Verifier for Stock {
     const NAME: &'static str = "halo2-axiom 0.5.3";
     type Error = StockError;
     verifier_of!(stock, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
-        stock_params_for(&statement.parameters, statement.shape.k)
+        kzg::stock_params_for::<Self>(&statement.parameters, statement.shape.k)
     }
 
     fn verifier_params(statement: &Statement) -> Result<Self::Params> {

@@ -2,8 +2,8 @@
 //! verification, which are the same for all.
 //!
 //! A [`Verifier`] has parameters, verifying keys and verification; a [`Prover`] also proving keys and proofs.
-//! [`axiom`] and [`zcash`] have two types each: `DropIn`, which proves within the current session, and
-//! `Stock`, the unmodified crate, which verifies (and, with the feature `stock-prover`, proves).
+//! [`axiom`], [`midnight`] and [`zcash`] have two types each: `DropIn`, which proves within the current
+//! session, and `Stock`, the unmodified crate, which verifies (and, with the feature `stock-prover`, proves).
 
 use std::fmt::Display;
 use std::path::Path;
@@ -15,7 +15,7 @@ use spillproof_engine::plan::Plan;
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;
 use crate::report::Recorder;
-use crate::run::Result;
+use crate::run::{Result, start_global_threads};
 
 /// Items of [`Verifier`] that are calls of `$circuits::proof`; `$scheme` is the method of [`Shape`] with an
 /// argument that this system has besides.
@@ -71,6 +71,39 @@ macro_rules! prover_of {
     };
 }
 
+/// All items of [`kzg::Kzg`] over a curve, calls of `$circuits::proof`; `$format` is the crate's type of
+/// formats.
+macro_rules! kzg_of {
+    ($circuits:ident, $curve:ty, $format:ty) => {
+        type Curve = $curve;
+
+        fn made(k: u32, seed: u64) -> Self::Params {
+            $circuits::proof::insecure_params(k, seed)
+        }
+
+        fn read(
+            reader: &mut dyn io::Read,
+            format: spillproof_format::params_kzg::SerdeFormat,
+        ) -> io::Result<Self::Params> {
+            use spillproof_format::params_kzg::SerdeFormat as OfFile;
+            let format = match format {
+                OfFile::Processed => <$format>::Processed,
+                OfFile::RawBytes => <$format>::RawBytes,
+                OfFile::RawBytesUnchecked => <$format>::RawBytesUnchecked,
+            };
+            $circuits::proof::read_params(reader, format)
+        }
+
+        fn rows(params: &Self::Params) -> u32 {
+            $circuits::proof::rows_of(params)
+        }
+
+        fn downsize(params: &mut Self::Params, k: u32) {
+            $circuits::proof::downsize(params, k);
+        }
+    };
+}
+
 /// A verifier's error in words; `$error` is the crate's type of errors.
 macro_rules! refusal {
     ($doing:ident, $value:ident, $error:ident) => {
@@ -89,6 +122,8 @@ macro_rules! refusal {
 }
 
 pub mod axiom;
+pub mod kzg;
+pub mod midnight;
 pub mod of_program;
 pub mod params;
 pub mod zcash;
@@ -182,8 +217,27 @@ pub trait Prover: Verifier {
     ) -> Result<Vec<u8>, Self::Error>;
 }
 
+/// A drop-in with files of keys.
+pub trait KeyFiles: Prover {
+    /// Writes a proving key, as [`Prover::open_proving_key`] opens it; the root of the file, if it is a
+    /// container.
+    ///
+    /// # Errors
+    /// The engine's; of a file that cannot be written.
+    fn save_key(
+        session: &Session,
+        key: &Self::ProverKey,
+        shape: &Shape,
+        path: &Path,
+    ) -> Result<Option<[u8; 32]>>;
+    /// The bytes of its verifying key, as [`Verifier::open_verifying_key`] of the unmodified crate reads them.
+    fn verifying_key_bytes(key: &Self::ProverKey) -> Vec<u8>;
+}
+
 fn no_key_files() -> Failure {
-    Failure::Usage("files of keys are for --system axiom: halo2_proofs has no format for them".into())
+    Failure::Usage(
+        "files of keys are for --system axiom and midnight: halo2_proofs has no format for them".into(),
+    )
 }
 
 /// Names of phases: something before, something after.
@@ -264,6 +318,11 @@ pub fn prove(
 ) -> Result<Vec<u8>> {
     let phases = match statement.shape.system {
         System::Axiom => prove_phases::<axiom::DropIn>,
+        System::Midnight => {
+            // Its proofs depend on how many they are, in a session, too.
+            start_global_threads()?;
+            prove_phases::<midnight::DropIn>
+        }
         System::Zcash => prove_phases::<zcash::DropIn>,
     };
     let named = Named { prefix: "", suffix };
@@ -278,6 +337,7 @@ pub fn prove(
 pub fn prove_by_stock(recorder: &mut Recorder, statement: &Statement) -> Result<Vec<u8>> {
     let phases = match statement.shape.system {
         System::Axiom => prove_phases::<axiom::Stock>,
+        System::Midnight => prove_phases::<midnight::Stock>,
         System::Zcash => prove_phases::<zcash::Stock>,
     };
     let named = Named {
@@ -300,6 +360,7 @@ pub fn verify_by_stock(
 ) -> Result<()> {
     match statement.shape.system {
         System::Axiom => verify_phases::<axiom::Stock>(recorder, statement, key_file, proofs),
+        System::Midnight => verify_phases::<midnight::Stock>(recorder, statement, key_file, proofs),
         System::Zcash => verify_phases::<zcash::Stock>(recorder, statement, key_file, proofs),
     }
 }
@@ -332,6 +393,7 @@ fn verify_phases<V: Verifier>(
 pub fn stock_name(system: System) -> &'static str {
     match system {
         System::Axiom => axiom::Stock::NAME,
+        System::Midnight => midnight::Stock::NAME,
         System::Zcash => zcash::Stock::NAME,
     }
 }
@@ -344,6 +406,7 @@ pub fn stock_name(system: System) -> &'static str {
 pub fn plan(session: &Session, shape: &Shape, budget_bytes: u64) -> Result<Plan> {
     match shape.system {
         System::Axiom => axiom::plan(session, shape, budget_bytes),
+        System::Midnight => midnight::plan(session, shape, budget_bytes),
         System::Zcash => zcash::plan(session, shape, budget_bytes),
     }
 }

@@ -13,7 +13,8 @@ use spillproof_circuits::axiom::{dropin, stock};
 use spillproof_engine::Session;
 use spillproof_engine::plan::{Plan, Rates};
 
-use super::axiom::{DropIn, Stock, opening, params_for, verifier_params_for};
+use super::axiom::{DropIn, Stock, opening, verifier_params_for};
+use super::kzg::params_for;
 use super::{PARAMETERS, Verifier};
 use crate::args::{OfProgram, PublicInputs};
 use crate::failure::Failure;
@@ -67,7 +68,7 @@ pub fn prove(
     let witness = recorder.phase("open witness", |_| open_witness(witness))?;
     // Before the parameters are read.
     witness.belongs_to(vk)?;
-    let params = recorder.phase(PARAMETERS, |_| params_for(&of.parameters, key.k()))?;
+    let params = recorder.phase(PARAMETERS, |_| params_for::<DropIn>(&of.parameters, key.k()))?;
     let proof = recorder.phase("prove", |_| {
         prove_saved(&params, key, &witness, of.scheme, of.seed)
             .map_err(|error| DropIn::failure("the proof", error))

@@ -5,10 +5,11 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ark_bn254::{G1Affine, G2Affine, g1, g2};
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use spillproof_circuits::System;
-use spillproof_commit::{Srs, check_srs, import_params_kzg};
+use spillproof_commit::{KzgCurve, Srs, check_srs, import_params_kzg};
 use spillproof_engine::Session;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Workspace;
@@ -58,10 +59,11 @@ pub fn kind_of(path: &Path) -> Result<Kind> {
 pub fn insecurity(parameters: &Parameters, k: u32, system: System) -> Result<Option<&'static str>> {
     match (&parameters.file, system) {
         (_, System::Zcash) => Ok(None),
-        (None, System::Axiom) => Ok(Some(
+        (None, System::Axiom | System::Midnight) => Ok(Some(
             "INSECURE: the parameters were made from a seed, which is enough to forge proofs over them; name those of a ceremony (--srs)",
         )),
-        (Some(path), System::Axiom) => insecurity_of_file(path, k),
+        (Some(path), System::Axiom) => insecurity_of_file(path, k, Dialect::Halo2),
+        (Some(path), System::Midnight) => insecurity_of_file(path, k, Dialect::Midnight),
     }
 }
 
@@ -69,8 +71,8 @@ pub fn insecurity(parameters: &Parameters, k: u32, system: System) -> Result<Opt
 ///
 /// # Errors
 /// As [`insecurity`].
-pub fn insecurity_of_file(path: &Path, k: u32) -> Result<Option<&'static str>> {
-    let path = &*file_for(path, k)?;
+pub fn insecurity_of_file(path: &Path, k: u32, dialect: Dialect) -> Result<Option<&'static str>> {
+    let path = &*file_for(path, k, dialect)?;
     if !matches!(kind_of(path)?, Kind::Container) {
         return Ok(None);
     }
@@ -85,26 +87,30 @@ pub fn insecurity_of_file(path: &Path, k: u32) -> Result<Option<&'static str>> {
 /// What is said of a container of parameters with a known secret.
 pub const INSECURE: &str = "INSECURE: the secret of these parameters is known, which is enough to forge proofs over them; take those of a ceremony";
 
-/// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base keeps them
-/// (`PARAMS_DIR`), the one for that k, or else the one for the next larger k.
+/// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base (`PARAMS_DIR`) and
+/// Midnight's programs (`MIDNIGHT_PP`) keep them, the one for that k, or else the one for the next larger k.
 ///
 /// # Errors
 /// [`Failure::File`]; [`Failure::Content`] for a folder without such a file.
-pub fn file_for(path: &Path, k: u32) -> Result<Cow<'_, Path>> {
+pub fn file_for(path: &Path, k: u32, dialect: Dialect) -> Result<Cow<'_, Path>> {
     if !path.is_dir() {
         return Ok(Cow::Borrowed(path));
     }
+    let (prefix, suffix) = match dialect {
+        Dialect::Halo2 => ("kzg_bn254_", ".srs"),
+        Dialect::Midnight => ("bls_midnight_2p", ""),
+    };
     let k_of = |entry: std::io::Result<fs::DirEntry>| {
         let name = entry.ok()?.file_name();
-        let digits = name.to_str()?.strip_prefix("kzg_bn254_")?.strip_suffix(".srs")?;
+        let digits = name.to_str()?.strip_prefix(prefix)?.strip_suffix(suffix)?;
         digits.parse::<u32>().ok().filter(|found| *found >= k)
     };
     let found = fs::read_dir(path).map_err(Failure::file(path))?.filter_map(k_of);
     match found.min() {
-        Some(found) => Ok(Cow::Owned(path.join(format!("kzg_bn254_{found}.srs")))),
+        Some(found) => Ok(Cow::Owned(path.join(format!("{prefix}{found}{suffix}")))),
         None => Err(Failure::Content {
             file: path.to_owned(),
-            details: format!("a folder without kzg_bn254_{k}.srs, or one for a larger k"),
+            details: format!("a folder without {prefix}{k}{suffix}, or one for a larger k"),
         }),
     }
 }
@@ -113,17 +119,21 @@ pub fn file_for(path: &Path, k: u32) -> Result<Cow<'_, Path>> {
 pub fn seconds(parameters: &Parameters, k: u32, system: System, rates: &Rates) -> f64 {
     // Per row, as so many additions of points: measured on two cores.
     const MADE: f64 = 270.0;
+    const MADE_BY_MIDNIGHT: f64 = 2000.0;
     const HASHED: f64 = 1250.0;
     const CHECKED: f64 = 70.0;
     let of_rows = |additions: f64| (1u64 << k) as f64 * additions / rates.additions;
+    let of_file = |dialect, path: &Path| match file_for(path, k, dialect).and_then(|path| kind_of(&path)) {
+        // It is used where it is.
+        Ok(Kind::Container) => 0.0,
+        _ => of_rows(CHECKED),
+    };
     match (&parameters.file, system) {
         (None, System::Axiom) => of_rows(MADE),
+        (None, System::Midnight) => of_rows(MADE_BY_MIDNIGHT),
         (None, System::Zcash) => of_rows(HASHED),
-        (Some(path), _) => match file_for(path, k).and_then(|path| kind_of(&path)) {
-            // It is used where it is.
-            Ok(Kind::Container) => 0.0,
-            _ => of_rows(CHECKED),
-        },
+        (Some(path), System::Axiom | System::Zcash) => of_file(Dialect::Halo2, path),
+        (Some(path), System::Midnight) => of_file(Dialect::Midnight, path),
     }
 }
 
@@ -143,7 +153,7 @@ pub enum Bases {
 /// # Errors
 /// Those of [`file_for`] and [`kind_of`]; [`Failure::Content`] for fewer points; the engine's.
 pub fn open_srs(session: &Session, path: &Path, k: u32, bases: Bases) -> Result<Srs> {
-    let path = &*file_for(path, k)?;
+    let path = &*file_for(path, k, Dialect::Halo2)?;
     let workspace = session.workspace();
     let srs = match (kind_of(path)?, bases) {
         (Kind::Container, _) => Srs::open_container(workspace, path)?,
@@ -178,7 +188,7 @@ impl Copied {
                 session.run(|| import_ptau(workspace, files, Some(k), &mut |_| ()))?;
             }
             Kind::Container | Kind::Other => {
-                open_kzg(path, k)?;
+                open_kzg(path, k, Dialect::Halo2)?;
                 let stated = Stated::of(Dialect::Halo2);
                 session.run(|| import_params_kzg(workspace, files[0], files[1], stated, &mut |_| ()))?;
             }
@@ -199,17 +209,21 @@ impl Drop for Copied {
     }
 }
 
-/// A `ParamsKZG` file over BN254 for `2^k` rows or more, and where everything in it is.
+/// A `ParamsKZG` file of a library for `2^k` rows or more, and where everything in it is.
 ///
 /// # Errors
 /// Those of [`kzg_file`]; [`Failure::Content`] for another curve, or a smaller k.
-pub fn open_kzg(path: &Path, k: u32) -> Result<(File, Layout)> {
+pub fn open_kzg(path: &Path, k: u32, dialect: Dialect) -> Result<(File, Layout)> {
     let (file, layout) = kzg_file(path)?;
-    if layout.encoding().dialect != Dialect::Halo2 {
+    let curve = match dialect {
+        Dialect::Halo2 => "BN254",
+        Dialect::Midnight => "BLS12-381",
+    };
+    if layout.encoding().dialect != dialect {
         return Err(Failure::Content {
             file: path.to_owned(),
             details: format!(
-                "{}, and parameters over BN254 are needed",
+                "{}, and parameters over {curve} are needed",
                 layout.encoding().dialect
             ),
         });
@@ -253,15 +267,64 @@ pub fn is_enough(path: &Path, k: u32, found: u32) -> Result<()> {
     }
 }
 
-/// The points of KZG that a verifier takes.
-pub struct VerifierPoints {
-    /// `g[0]`.
-    pub g: G1Affine,
-    /// `g2` and `s_g2`.
-    pub pair: [G2Affine; 2],
+/// A curve of KZG's parameters, and the files that have them.
+pub trait Files: KzgCurve {
+    /// What the curve's library writes.
+    const DIALECT: Dialect;
+
+    /// Powers of tau, in place.
+    ///
+    /// # Errors
+    /// Those of [`open_ptau`]; [`Failure::Content`] for a curve of which none are read.
+    fn open_ptau(workspace: &Workspace, path: &Path, k: u32) -> Result<Srs<Self>>;
+
+    /// Powers of tau with their Lagrange points, as a container.
+    ///
+    /// # Errors
+    /// Those of [`Copied::of`]; [`Failure::Content`] as for [`Self::open_ptau`].
+    fn copy_ptau(session: &Session, path: &Path, k: u32) -> Result<Copied>;
 }
 
-impl VerifierPoints {
+impl Files for Bn254 {
+    const DIALECT: Dialect = Dialect::Halo2;
+
+    fn open_ptau(workspace: &Workspace, path: &Path, k: u32) -> Result<Srs> {
+        Ok(open_ptau(workspace, path, Some(k))?)
+    }
+
+    fn copy_ptau(session: &Session, path: &Path, k: u32) -> Result<Copied> {
+        Copied::of(session, path, k)
+    }
+}
+
+impl Files for Bls12_381 {
+    const DIALECT: Dialect = Dialect::Midnight;
+
+    fn open_ptau(_: &Workspace, path: &Path, _: u32) -> Result<Srs<Self>> {
+        Err(no_powers(path))
+    }
+
+    fn copy_ptau(_: &Session, path: &Path, _: u32) -> Result<Copied> {
+        Err(no_powers(path))
+    }
+}
+
+fn no_powers(path: &Path) -> Failure {
+    Failure::Content {
+        file: path.to_owned(),
+        details: "powers of tau, which are taken over BN254 only: --system midnight takes a container or bls_midnight_2p{k}".into(),
+    }
+}
+
+/// The points of KZG that a verifier takes.
+pub struct VerifierPoints<E: Files = Bn254> {
+    /// `g[0]`.
+    pub g: E::G1Affine,
+    /// `g2` and `s_g2`.
+    pub pair: [E::G2Affine; 2],
+}
+
+impl<E: Files> VerifierPoints<E> {
     /// Those of a container, powers of tau or a `ParamsKZG` file for `2^k` rows or more; nothing else of it
     /// is read.
     ///
@@ -270,22 +333,22 @@ impl VerifierPoints {
     /// point.
     pub fn of(path: &Path, k: u32) -> Result<Self> {
         const BUDGET_BYTES: u64 = 4 << 20;
-        let path = &*file_for(path, k)?;
+        let path = &*file_for(path, k, E::DIALECT)?;
         // Nothing is written.
         let workspace = || {
             let storage = Storage::builder().dir(".").backend(Backend::Inline).build()?;
             Ok::<_, spillproof_engine::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
         };
         let srs = match kind_of(path)? {
-            Kind::Container => <Srs>::open_container(&workspace()?, path)?,
-            Kind::PowersOfTau => open_ptau(&workspace()?, path, Some(k))?,
+            Kind::Container => Srs::<E>::open_container(&workspace()?, path)?,
+            Kind::PowersOfTau => E::open_ptau(&workspace()?, path, k)?,
             Kind::Other => {
-                let (mut file, layout) = open_kzg(path, k)?;
+                let (mut file, layout) = open_kzg(path, k, E::DIALECT)?;
                 return Ok(Self {
-                    g: point::<g1::Config>(path, &mut file, &layout, Region::G)?,
+                    g: point::<E::G1Config>(path, &mut file, &layout, Region::G)?,
                     pair: [
-                        point::<g2::Config>(path, &mut file, &layout, Region::G2)?,
-                        point::<g2::Config>(path, &mut file, &layout, Region::SG2)?,
+                        point::<E::G2Config>(path, &mut file, &layout, Region::G2)?,
+                        point::<E::G2Config>(path, &mut file, &layout, Region::SG2)?,
                     ],
                 });
             }
@@ -304,9 +367,10 @@ impl VerifierPoints {
 
     /// `g[0]`, and `g2` and `s_g2`, as [`SerdeFormat::RawBytes`].
     pub fn raw(&self) -> (Vec<u8>, [Vec<u8>; 2]) {
+        let raw_of_pair = |point| raw::<E::G2Config>(E::DIALECT, point);
         (
-            raw::<g1::Config>(&self.g),
-            self.pair.each_ref().map(raw::<g2::Config>),
+            raw::<E::G1Config>(E::DIALECT, &self.g),
+            self.pair.each_ref().map(raw_of_pair),
         )
     }
 }
@@ -328,12 +392,8 @@ fn point<P: SWCurveConfig<BaseField: NativeField>>(
     })
 }
 
-fn raw<P: SWCurveConfig<BaseField: NativeField>>(point: &Affine<P>) -> Vec<u8> {
+fn raw<P: SWCurveConfig<BaseField: NativeField>>(dialect: Dialect, point: &Affine<P>) -> Vec<u8> {
     let mut bytes = vec![0; point_bytes::<P>()];
-    points::write(
-        Encoding::new(Dialect::Halo2, SerdeFormat::RawBytes),
-        point,
-        &mut bytes,
-    );
+    points::write(Encoding::new(dialect, SerdeFormat::RawBytes), point, &mut bytes);
     bytes
 }

@@ -1,12 +1,11 @@
-//! A circuit of any shape over either drop-in: any number of columns of each kind, of lookups and of copies.
+//! A circuit of any shape over any drop-in: any number of columns of each kind, of lookups and of copies.
 
 use std::sync::{Mutex, PoisonError};
 
-use super::dialect::{Fr, assign_advice, constrain_instance, lookup};
+use super::dialect::{Assigned, Fr, assign_advice, constrain_instance, gate, lookup};
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, Selector,
-    TableColumn,
+    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, Selector, TableColumn,
 };
 use super::halo2::poly::Rotation;
 
@@ -94,7 +93,7 @@ impl Circuit<Fr> for Extreme {
             cs.enable_equality(advice[shape.copied()]);
             instances.iter().for_each(|column| cs.enable_equality(*column));
         }
-        cs.create_gate("zero", |cells| {
+        gate(cs, "zero", |cells| {
             let q = cells.query_selector(q);
             let zero = cells.query_advice(advice[0], Rotation::cur());
             let power = (2..shape.degree).fold(zero.clone(), |power, _| power * zero.clone());

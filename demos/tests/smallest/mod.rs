@@ -1,9 +1,10 @@
-//! Keys and a proof in the smallest budget that a plan names, for circuits of extreme shapes over both
+//! Keys and a proof in the smallest budget that a plan names, for circuits of extreme shapes over all
 //! drop-ins: a hundred instance columns, one column, many lookups, many fixed columns, few rows.
 //!
 //! Groth16's are in `demos/circom`, with its keys.
 
 mod axiom;
+mod midnight;
 mod zcash;
 
 use std::sync::Arc;
@@ -74,11 +75,16 @@ struct System {
     make: fn(Shape) -> Result<(), String>,
 }
 
-const SYSTEMS: [System; 2] = [
+const SYSTEMS: [System; 3] = [
     System {
         name: "axiom",
         plan: axiom::plan,
         make: axiom::make,
+    },
+    System {
+        name: "midnight",
+        plan: midnight::plan,
+        make: midnight::make,
     },
     System {
         name: "zcash",

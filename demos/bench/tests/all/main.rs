@@ -5,6 +5,7 @@
 mod gpu;
 mod groth16;
 mod lines;
+mod midnight;
 
 /// The program under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_spillproof-bench");

@@ -3,10 +3,10 @@
 
 use super::halo2::circuit::{Cell, Layouter, Region, Value};
 pub use super::halo2::halo2curves::bn256::Fr;
-pub use super::halo2::halo2curves::ff::FromUniformBytes;
+pub use super::halo2::halo2curves::ff::{Field, FromUniformBytes};
+pub use super::halo2::plonk::Assigned;
 use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, TableColumn,
-    VirtualCells,
+    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, TableColumn, VirtualCells,
 };
 
 /// A circuit that `configure` makes without parameters.
@@ -71,6 +71,15 @@ pub fn constrain_instance(
 ) -> Result<(), Error> {
     layouter.constrain_instance(cell, column, row);
     Ok(())
+}
+
+/// Adds a gate, whose expressions are zero in all rows.
+pub fn gate(
+    cs: &mut ConstraintSystem<Fr>,
+    name: &'static str,
+    constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<Expression<Fr>>,
+) {
+    cs.create_gate(name, constraints);
 }
 
 /// Adds a lookup.

@@ -41,6 +41,11 @@ pub fn read_params(mut reader: &mut dyn io::Read, format: SerdeFormat) -> io::Re
     Params::read_custom(&mut reader, format)
 }
 
+/// log2 of the rows that parameters are for.
+pub fn rows_of(params: &Params) -> u32 {
+    params.k()
+}
+
 /// Cuts parameters down to `2^k` rows.
 pub fn downsize(params: &mut Params, k: u32) {
     params.downsize(k);

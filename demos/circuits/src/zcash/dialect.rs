@@ -1,12 +1,11 @@
-//! Where zcash's halo2_proofs differs from other releases of halo2: the field, and assignments with
-//! annotations and errors.
+//! Where zcash's halo2_proofs differs from other releases of halo2: the field, and names of gates and lookups.
 
-use super::halo2::circuit::{Cell, Layouter, Region, Value};
+pub use super::assign::*;
 pub use super::halo2::pasta::Fp as Fr;
-pub use super::halo2::pasta::group::ff::FromUniformBytes;
+pub use super::halo2::pasta::group::ff::{Field, FromUniformBytes};
+pub use super::halo2::plonk::Assigned;
 use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, TableColumn,
-    VirtualCells,
+    Circuit, Column, ConstraintSystem, Error, Expression, Fixed, TableColumn, VirtualCells,
 };
 
 /// A circuit that `configure` makes without parameters.
@@ -22,52 +21,18 @@ macro_rules! associated_types {
 }
 pub(super) use associated_types;
 
-/// Assigns a cell of the witness.
-///
-/// # Errors
-/// halo2's.
-pub fn assign_advice(
-    region: &mut Region<'_, Fr>,
-    column: Column<Advice>,
-    row: usize,
-    value: Value<Assigned<Fr>>,
-) -> Result<Cell, Error> {
-    Ok(region.assign_advice(|| "", column, row, || value)?.cell())
+/// The error of a synthesis with columns of another circuit, as near as halo2 has one.
+pub fn mixed_up() -> Error {
+    Error::Synthesis
 }
 
-/// Assigns a cell of the circuit.
-///
-/// # Errors
-/// halo2's.
-pub fn assign_fixed(
-    region: &mut Region<'_, Fr>,
-    column: Column<Fixed>,
-    row: usize,
-    value: Fr,
-) -> Result<(), Error> {
-    region.assign_fixed(|| "", column, row, || Value::known(value))?;
-    Ok(())
-}
-
-/// Copies one cell to another.
-///
-/// # Errors
-/// halo2's.
-pub fn constrain_equal(region: &mut Region<'_, Fr>, left: Cell, right: Cell) -> Result<(), Error> {
-    region.constrain_equal(left, right)
-}
-
-/// Makes a cell public.
-///
-/// # Errors
-/// halo2's.
-pub fn constrain_instance(
-    layouter: &mut impl Layouter<Fr>,
-    cell: Cell,
-    column: Column<Instance>,
-    row: usize,
-) -> Result<(), Error> {
-    layouter.constrain_instance(cell, column, row)
+/// Adds a gate, whose expressions are zero in all rows.
+pub fn gate(
+    cs: &mut ConstraintSystem<Fr>,
+    name: &'static str,
+    constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<Expression<Fr>>,
+) {
+    cs.create_gate(name, constraints);
 }
 
 /// Adds a lookup.

@@ -2,8 +2,10 @@
 
 pub use halo2_proofs as halo2;
 
-#[path = "any.rs"]
+#[path = "../scoped.rs"]
 pub mod any;
+#[path = "../assign.rs"]
+mod assign;
 #[path = "../chain.rs"]
 pub mod chain;
 #[path = "dialect.rs"]

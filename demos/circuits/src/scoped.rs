@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use super::chain::Chain;
-use super::dialect::Fr;
+use super::dialect::{Fr, mixed_up};
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
@@ -99,8 +99,7 @@ impl Circuit<Fr> for Any {
             (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
             (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
             (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
-            // halo2 has no error that says so.
-            _ => Err(Error::Synthesis),
+            _ => Err(mixed_up()),
         }
     }
 }

@@ -1,0 +1,22 @@
+//! The circuits over the drop-in for midnight-proofs.
+
+pub use midnight_proofs as halo2;
+
+#[path = "../scoped.rs"]
+pub mod any;
+#[path = "../assign.rs"]
+mod assign;
+#[path = "../chain.rs"]
+pub mod chain;
+#[path = "dialect.rs"]
+pub mod dialect;
+#[path = "../lookups.rs"]
+pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
+#[path = "prover.rs"]
+pub mod prover;
+#[path = "../rows.rs"]
+pub mod rows;
+#[path = "../wide.rs"]
+pub mod wide;
