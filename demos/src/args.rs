@@ -519,10 +519,9 @@ mod tests {
             ("--system zcash --checkpoint d", false),
             ("--system zcash --checkpoint-key f", false),
             ("--system zcash --key f", false),
-            ("--system midnight --srs-seed 2 --key f", true),
+            ("--system midnight --srs-seed 2 --key f --checkpoint d", true),
             ("--system midnight --scheme gwc", false),
             ("--system midnight --gpu auto", false),
-            ("--system midnight --checkpoint d", false),
         ] {
             let line = format!("spillproof prove --k 8 --out p {options}");
             let parsed = Arguments::try_parse_from(line.split_whitespace()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,14 +102,16 @@ fn a_program_over_rapidsnark_proves() {
     }
 }
 
-/// What stands in an open file of another process. By now its number may be another file's: of a pipe, which
-/// would have no end, nothing is read.
-fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+/// What stands in an open file of another process, if it is in `dir`. Looked at when it is open here: before,
+/// the number may become another file's at any time, as that of a witness that the process reads, or of a pipe,
+/// which has no end.
+fn content_in(dir: &Path, path: &Path) -> std::io::Result<Vec<u8>> {
     /// `O_NONBLOCK` of Linux.
     const NO_WAIT: i32 = 0o4000;
     let mut file = File::options().read(true).custom_flags(NO_WAIT).open(path)?;
+    let target = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let mut bytes = Vec::new();
-    if file.metadata()?.is_file() {
+    if target.starts_with(dir) && file.metadata()?.is_file() {
         file.read_to_end(&mut bytes)?;
     }
     Ok(bytes)
@@ -121,8 +124,7 @@ fn found_in_open_files(process: u32, dir: &Path, needles: [&[u8]; 2]) -> [bool; 
         return found;
     };
     for entry in entries.flatten() {
-        let is_here = std::fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(dir));
-        if let (true, Ok(bytes)) = (is_here, content(&entry.path())) {
+        if let Ok(bytes) = content_in(dir, &entry.path()) {
             for (found, needle) in found.iter_mut().zip(needles) {
                 *found |= bytes.windows(needle.len()).any(|window| window == needle);
             }
