@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use futures::executor::block_on;
 use midnight_ledger::structure::ProofPreimageVersioned;
-use midnight_proofs::poly::commitment::Params as _;
 use midnight_proofs::utils::SerdeFormat;
 use midnight_serialize::tagged_serialize;
 use midnight_transient_crypto::curve::Fr;

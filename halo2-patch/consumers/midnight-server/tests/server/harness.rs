@@ -222,9 +222,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if let Ok(None) = self.process.try_wait() {
+            let pid = self.pid().to_string();
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+            let _ = self.process.wait();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Proofs and checks.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
 
 use midnight_base_crypto::data_provider::{FetchMode, MidnightDataProvider, OutputMode, BASE_URL};
