@@ -125,7 +125,7 @@ pub fn middle() -> &'static Circuit {
 /// Of 2^14 rows, whose proof takes seconds.
 pub fn large() -> &'static Circuit {
     static CIRCUIT: OnceLock<Circuit> = OnceLock::new();
-    CIRCUIT.get_or_init(|| Circuit::new(350))
+    CIRCUIT.get_or_init(|| Circuit::new(500))
 }
 
 /// A folder with the shipped parameters, and smaller ones made of them.
