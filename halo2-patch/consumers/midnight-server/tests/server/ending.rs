@@ -6,18 +6,18 @@ use super::harness::Server;
 #[test]
 fn a_full_queue_says_so_before_it_reads_a_body() {
     let server = Server::start(&["--memory", "64MiB", "--num-workers", "1", "--job-capacity", "1"]);
-    let circuit = circuits::large();
+    let (circuit, small) = (circuits::large(), circuits::small());
+    let [two, three] = [2, 3].map(|input| small.request(input.into()));
     let first = server.send("POST", "/prove", &circuit.request(1.into()));
     server.wait_until("working", |ready| ready["jobsProcessing"] == 1);
-    let second = server.send("POST", "/prove", &circuit.request(2.into()));
+    let second = server.send("POST", "/prove", &two);
     let full = server.wait_until("full", |ready| ready["jobsPending"] == 1);
     assert_eq!(full["status"], "busy");
     assert_eq!(server.ask("GET", "/ready", b"").status, 503);
-    let third = server.ask("POST", "/prove", &circuit.request(3.into()));
+    let third = server.ask("POST", "/prove", &three);
     assert_eq!((third.status, third.word().as_str()), (429, "queue-full"));
-    for (request, input) in [(first, 1), (second, 2)] {
-        assert!(circuit.verifies(&request.answer().proof(), input.into(), 7.into()));
-    }
+    assert!(circuit.verifies(&first.answer().proof(), 1.into(), 7.into()));
+    assert!(small.verifies(&second.answer().proof(), 2.into(), 7.into()));
     assert_eq!(server.wait_until_idle()["status"], "ok");
 }
 
@@ -33,11 +33,14 @@ fn a_client_that_goes_away_stops_nothing_and_leaves_nothing() {
     server.wait_until("reading", |ready| ready["jobsPending"] == 1);
     drop(cut);
     assert_eq!(server.wait_until_idle()["budget"]["heldBytes"], held_before);
-    // While its job is worked on, and while it waits.
+    // While its job is worked on, and while it waits. Bodies of the others are made before: the first job takes
+    // seconds, and no more.
+    let small = circuits::small();
+    let [two, three, four] = [2, 3, 4].map(|input| small.request(input.into()));
     let works = server.send("POST", "/prove", &circuit.request(1.into()));
     server.wait_until("working", |ready| ready["jobsProcessing"] == 1);
-    let waits = [2, 3].map(|input| server.send("POST", "/prove", &circuit.request(input.into())));
-    let stays = server.send("POST", "/prove", &circuit.request(4.into()));
+    let waits = [&two, &three].map(|body| server.send("POST", "/prove", body));
+    let stays = server.send("POST", "/prove", &four);
     server.wait_until("waiting", |ready| ready["jobsPending"] == 3);
     drop(waits);
     let ready = server.wait_until("gone", |ready| ready["jobsPending"] == 1);
@@ -46,7 +49,7 @@ fn a_client_that_goes_away_stops_nothing_and_leaves_nothing() {
         "the first job was too fast for this test: {ready}"
     );
     drop(works);
-    assert!(circuit.verifies(&stays.answer().proof(), 4.into(), 7.into()));
+    assert!(small.verifies(&stays.answer().proof(), 4.into(), 7.into()));
     let first = server.wait_until_idle();
     // The same once more: nothing is left behind.
     drop(server.send("POST", "/prove", &circuit.request(5.into())));
@@ -79,15 +82,15 @@ fn a_job_whose_time_is_over_is_answered_and_the_server_goes_on() {
 #[test]
 fn a_signal_lets_requests_come_to_their_ends() {
     let server = Server::start(&["--memory", "64MiB", "--num-workers", "1"]);
-    let circuit = circuits::large();
+    let (circuit, small) = (circuits::large(), circuits::small());
+    let two = small.request(2.into());
     let works = server.send("POST", "/prove", &circuit.request(1.into()));
     server.wait_until("working", |ready| ready["jobsProcessing"] == 1);
-    let waits = server.send("POST", "/prove", &circuit.request(2.into()));
+    let waits = server.send("POST", "/prove", &two);
     server.wait_until("waiting", |ready| ready["jobsPending"] == 1);
     server.terminate();
-    for (request, input) in [(works, 1), (waits, 2)] {
-        assert!(circuit.verifies(&request.answer().proof(), input.into(), 7.into()));
-    }
+    assert!(circuit.verifies(&works.answer().proof(), 1.into(), 7.into()));
+    assert!(small.verifies(&waits.answer().proof(), 2.into(), 7.into()));
     let (status, said) = server.end();
     assert_eq!(status, Some(0), "{said}");
 }
