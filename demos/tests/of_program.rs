@@ -17,6 +17,7 @@ use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 
 use crate::BINARY;
+use crate::plan::alone;
 
 const K: u32 = 8;
 const SEED: u64 = 7;
@@ -46,6 +47,8 @@ fn result_of(dir: &Path, line: &str) -> Value {
 /// A program that has a circuit of the kind. It saves `NAME.key` and `NAME.witness`, and gives its own proofs
 /// by both openings.
 fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
+    // A process has one current session.
+    let _alone = alone();
     let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
     let _current = Arc::new(session.build().expect("a session")).install();
     set_reproducible(true);
@@ -269,6 +272,7 @@ fn other_keys_and_witnesses_are_refused() {
         .dir(dir.path());
     let session = Arc::new(session.build().expect("a session"));
     {
+        let _alone = alone();
         let _current = session.install();
         let params = proof::insecure_params(K, SRS_SEED);
         let vk = proof::verifying_key(&params, Kind::Chain, K).expect("a key");

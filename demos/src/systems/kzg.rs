@@ -87,6 +87,7 @@ fn params_of<D: InSession>(path: &Path, k: u32) -> Result<D::Params> {
         }
         (Kind::Other, _) => {
             let (file, layout) = open_kzg(path, k, D::Curve::DIALECT)?;
+            let of_file = |error| of_content(path, error);
             let params = D::read(&mut ReadOnce::new(file), checked(layout.format())).map_err(of_file)?;
             if is_in_session {
                 // No plan has this check; without room for it, the proof's own verification finds what it
@@ -104,6 +105,18 @@ fn params_of<D: InSession>(path: &Path, k: u32) -> Result<D::Params> {
         D::downsize(&mut params, k);
     }
     Ok(params)
+}
+
+/// What is wrong with parameters that were read of a file, which a drop-in knows as a stream, and as columns in
+/// scratch.
+fn of_content(path: &Path, error: io::Error) -> Failure {
+    match Failure::of_file(path, error) {
+        Failure::Engine(Error::Format { source, .. }) => Failure::Engine(Error::Format {
+            file: path.to_owned(),
+            source,
+        }),
+        other => other,
+    }
 }
 
 /// Parameters of an unmodified crate for `2^k` rows, from their file or made anew.
