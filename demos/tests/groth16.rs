@@ -1,37 +1,18 @@
 //! `spillproof groth16` over files as circom and snarkjs write them.
 
 use std::path::Path;
-use std::process::{Command, Output};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use spillproof_groth16::PairingCurve;
 
-use crate::BINARY;
 use crate::circom_files;
 use crate::r1cs::{Circuit, Key, Secrets, Values};
-
-fn run(dir: &Path, line: &str) -> Output {
-    let mut command = Command::new(BINARY);
-    command
-        .args(line.split_whitespace())
-        .current_dir(dir)
-        .env_remove("SPILLPROOF_MEMORY")
-        .env("SPILLPROOF_DIR", dir);
-    command.output().expect("the binary runs")
-}
-
-fn succeeds(dir: &Path, line: &str) -> String {
-    let output = run(dir, line);
-    assert!(output.status.success(), "{line}: {output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use crate::runs::{self, run, succeeds};
 
 /// The reason of a refusal.
 fn refused(dir: &Path, line: &str) -> String {
-    let output = run(dir, line);
-    assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    runs::refused(dir, line, 1)
 }
 
 fn read(dir: &Path, name: &str) -> Vec<u8> {

@@ -19,6 +19,7 @@ mod patches;
 mod plan;
 mod refusals;
 mod report;
+mod runs;
 mod secrets;
 mod smallest;
 mod srs;

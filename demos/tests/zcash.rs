@@ -2,7 +2,6 @@
 //! parameters go through files, plans are held to runs.
 
 use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::Arc;
 
 use spillproof_circuits::Kind;
@@ -12,32 +11,10 @@ use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Phase, Plan, Rates};
 
-use crate::BINARY;
 use crate::plan::{alone, differences, measured};
+use crate::runs::{refused, succeeds};
 
 const THREADS: usize = 2;
-
-fn run(dir: &Path, line: &str) -> Output {
-    let mut command = Command::new(BINARY);
-    command
-        .args(line.split_whitespace())
-        .current_dir(dir)
-        .env_remove("SPILLPROOF_MEMORY")
-        .env("SPILLPROOF_DIR", dir);
-    command.output().expect("the binary runs")
-}
-
-fn succeeds(dir: &Path, line: &str) {
-    let output = run(dir, line);
-    assert!(output.status.success(), "{line}: {output:?}");
-}
-
-/// The reason of a refusal.
-fn refused(dir: &Path, line: &str, code: i32) -> String {
-    let output = run(dir, line);
-    assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 #[test]
 fn proofs_of_a_session_are_those_of_memory() {

@@ -39,53 +39,6 @@ mod axiom_stock {
 }
 
 #[path = "."]
-mod midnight_dropin {
-    use spillproof_circuits::midnight::dropin as system;
-
-    use spillproof_circuits::Kind;
-
-    /// midnight-proofs finds k out.
-    macro_rules! mock_prover {
-        ($k:expr, $circuit:expr, $instances:expr) => {
-            MockProver::run($circuit, $instances)
-        };
-    }
-
-    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
-        system::any::Any::scope(kind, work)
-    }
-
-    #[path = "midnight.rs"]
-    mod proofs;
-    #[path = "satisfied.rs"]
-    mod satisfied;
-}
-
-#[path = "."]
-mod midnight_stock {
-    use spillproof_circuits::midnight::stock as system;
-
-    use spillproof_circuits::Kind;
-
-    /// midnight-proofs finds k out.
-    macro_rules! mock_prover {
-        ($k:expr, $circuit:expr, $instances:expr) => {
-            MockProver::run($circuit, $instances)
-        };
-    }
-
-    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
-        system::any::Any::scope(kind, work)
-    }
-
-    #[cfg(feature = "stock-prover")]
-    #[path = "midnight.rs"]
-    mod proofs;
-    #[path = "satisfied.rs"]
-    mod satisfied;
-}
-
-#[path = "."]
 mod zcash_dropin {
     use spillproof_circuits::zcash::dropin as system;
 
@@ -113,6 +66,46 @@ mod zcash_stock {
 
     #[cfg(feature = "stock-prover")]
     #[path = "zcash.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+/// From here on without k, which midnight-proofs finds out.
+macro_rules! mock_prover {
+    ($k:expr, $circuit:expr, $instances:expr) => {
+        MockProver::run($circuit, $instances)
+    };
+}
+
+#[path = "."]
+mod midnight_dropin {
+    use spillproof_circuits::midnight::dropin as system;
+
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[path = "midnight.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod midnight_stock {
+    use spillproof_circuits::midnight::stock as system;
+
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
+    #[cfg(feature = "stock-prover")]
+    #[path = "midnight.rs"]
     mod proofs;
     #[path = "satisfied.rs"]
     mod satisfied;

@@ -8,6 +8,7 @@ mod ipa_file;
 mod kzg;
 mod midnight;
 mod multiopen;
+mod place;
 mod srs_files;
 
 use spillproof_testing::{columns as common, openings, pasta, watchdog};

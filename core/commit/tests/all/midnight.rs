@@ -1,7 +1,7 @@
 //! SRS files of midnight-proofs, in and out, against the unmodified crate: its bytes, its points, its
 //! commitments, and every corruption refused by name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ark_bls12_381::{Bls12_381, Fq, Fr, G1Affine, g1, g2};
 use ark_ec::AffineRepr;
@@ -13,13 +13,11 @@ use midnight_curves::{Bls12, Fq as StockScalar, G1Projective};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof_commit::{
-    Srs, add_lagrange, check_srs, export_params_kzg, from_jacobian, generate, import_params_kzg, kzg,
-    map_jacobian, verify_srs,
+    Srs, add_lagrange, check_srs, from_jacobian, generate, import_params_kzg, kzg, map_jacobian, verify_srs,
 };
 use spillproof_engine::Error;
 use spillproof_engine::budget::Budget;
-use spillproof_engine::column::{Column, Container, Workspace};
-use spillproof_engine::storage::Storage;
+use spillproof_engine::column::{Column, Container};
 use spillproof_engine::stream::Scalars;
 use spillproof_format::params_kzg::points::{encoded_bytes, write};
 use spillproof_format::params_kzg::{Dialect, Encoding, Layout, Region, SerdeFormat, Stated};
@@ -32,6 +30,8 @@ use stock_midnight_proofs::poly::kzg::KZGCommitmentScheme;
 use stock_midnight_proofs::poly::kzg::params::ParamsKZG;
 use stock_midnight_proofs::utils::SerdeFormat as StockFormat;
 
+use crate::place::Place;
+
 type MidnightSrs = Srs<Bls12_381>;
 
 const FORMATS: [(SerdeFormat, StockFormat); 3] = [
@@ -42,42 +42,11 @@ const FORMATS: [(SerdeFormat, StockFormat); 3] = [
 const RAW: Encoding = Encoding::new(Dialect::Midnight, SerdeFormat::RawBytes);
 const SEED: u64 = 7;
 
-struct Place {
-    dir: tempfile::TempDir,
-    workspace: Workspace,
-}
-
 impl Place {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let scratch = dir.path().join("scratch");
-        std::fs::create_dir(&scratch).unwrap();
-        let storage = Storage::builder().dir(scratch).build().unwrap();
-        Self {
-            dir,
-            workspace: Workspace::new(storage, Budget::new(32 << 20)),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        std::fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
-    }
-
-    fn import(&self, source: &Path, stated: Stated) -> Result<MidnightSrs, Error> {
+    fn take(&self, source: &Path, stated: Stated) -> Result<MidnightSrs, Error> {
         let target = self.path("imported.srs");
         import_params_kzg(&self.workspace, source, &target, stated, &mut |_| {})?;
         Srs::open_container(&self.workspace, &target)
-    }
-
-    fn export(&self, source: &Path, format: SerdeFormat) -> Vec<u8> {
-        let target = self.path("exported");
-        export_params_kzg(&self.workspace, source, &target, format, &mut |_| {}).unwrap();
-        std::fs::read(target).unwrap()
     }
 
     fn open(&self, bytes: &[u8]) -> Result<MidnightSrs, Error> {
@@ -168,7 +137,7 @@ fn import_and_export_give_stocks_bytes_and_stock_reads_them() {
             }
             assert_eq!(verify_srs(&place.workspace, &target, &mut |_| {}).unwrap(), k);
             for (format, stock_format) in FORMATS {
-                let exported = place.export(&target, format);
+                let exported = place.export(&target, format).unwrap();
                 assert!(exported == stock(k, stock_format), "k = {k}, {format}");
                 let read = ParamsKZG::<Bls12>::read_custom(&mut exported.as_slice(), stock_format).unwrap();
                 assert_eq!(read.g_lagrange(), params(k).g_lagrange());
@@ -186,7 +155,7 @@ fn generated_as_stock_generates_and_made_smaller_as_stock_does() {
         let path = place.path("made.srs");
         let srs = generate::<Bls12_381>(&place.workspace, &path, k, secret(), |_| {}).unwrap();
         assert!(srs.is_insecure());
-        assert!(place.export(&path, SerdeFormat::RawBytes) == stock(k, StockFormat::RawBytes));
+        assert!(place.export(&path, SerdeFormat::RawBytes).unwrap() == stock(k, StockFormat::RawBytes));
         let mut stock = params(k);
         stock.downsize(k - 1);
         let wanted = written(&stock, StockFormat::RawBytes);
@@ -210,7 +179,10 @@ fn generated_as_stock_generates_and_made_smaller_as_stock_does() {
                 &mut |_| {},
             )
             .unwrap();
-            assert!(place.export(&target, SerdeFormat::RawBytes) == wanted, "k = {k}");
+            assert!(
+                place.export(&target, SerdeFormat::RawBytes).unwrap() == wanted,
+                "k = {k}"
+            );
         }
     }
 }
@@ -235,7 +207,7 @@ fn commitments_are_stocks_in_both_bases() {
     assert_eq!(KZGCommitmentScheme::commit(&stock, &coefficients), wanted);
     let coefficients: Vec<Fr> = coefficients.iter().map(ours).collect();
     let imported = place
-        .import(&place.write("params", &bytes), Stated::default())
+        .take(&place.write("params", &bytes), Stated::default())
         .unwrap();
     for srs in [imported, place.open(&bytes).unwrap()] {
         let by_values = kzg::commit_lagrange(&srs, &[Scalars::Slice(&values)]).unwrap();
@@ -256,7 +228,7 @@ fn a_raw_file_is_used_where_it_is() {
     let place = Place::new();
     let bytes = stock(11, StockFormat::RawBytes);
     let srs = place.open(&bytes).unwrap();
-    let imported = place.import(&place.path("in-place"), Stated::default()).unwrap();
+    let imported = place.take(&place.path("in-place"), Stated::default()).unwrap();
     assert_eq!((srs.k(), srs.pair()), (11, imported.pair()));
     assert_eq!(
         points_of(srs.monomial().unwrap()),
@@ -409,7 +381,7 @@ fn refused(k: u32, change: impl FnOnce(&Layout, &mut Vec<u8>)) -> [FormatError; 
     let place = Place::new();
     let mut bytes = stock(k, StockFormat::RawBytes);
     change(&Layout::new(RAW, k).unwrap(), &mut bytes);
-    let imported = place.import(&place.write("params", &bytes), Stated::default());
+    let imported = place.take(&place.write("params", &bytes), Stated::default());
     let in_place = place
         .open(&bytes)
         .and_then(|srs| check_srs(&place.workspace, &srs, &mut |_| {}));
@@ -529,7 +501,7 @@ fn files_that_are_cut_or_longer_are_refused() {
             format: Some(SerdeFormat::Processed),
         },
     ] {
-        let error = place.import(&source, stated).unwrap_err();
+        let error = place.take(&source, stated).unwrap_err();
         let is_named = matches!(
             &error,
             Error::Format {

@@ -9,7 +9,7 @@ use ark_ec::AffineRepr;
 use ark_ff::{BigInteger, PrimeField};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof_commit::{SrsProgress, add_lagrange, export_params_kzg, import_params_kzg, verify_srs};
+use spillproof_commit::{SrsProgress, add_lagrange, import_params_kzg, verify_srs};
 use spillproof_engine::Error;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Container, ContainerWriter, Workspace, Writer};
@@ -23,6 +23,8 @@ use stock_halo2_axiom::halo2curves::bn256::Bn256;
 use stock_halo2_axiom::poly::commitment::Params as _;
 use stock_halo2_axiom::poly::kzg::commitment::ParamsKZG;
 
+use crate::place::Place;
+
 const FORMATS: [(SerdeFormat, StockFormat); 3] = [
     (SerdeFormat::Processed, StockFormat::Processed),
     (SerdeFormat::RawBytes, StockFormat::RawBytes),
@@ -31,45 +33,10 @@ const FORMATS: [(SerdeFormat, StockFormat); 3] = [
 
 const RAW: Encoding = Encoding::new(Dialect::Halo2, SerdeFormat::RawBytes);
 
-struct Place {
-    dir: tempfile::TempDir,
-    workspace: Workspace,
-}
-
 impl Place {
-    fn new() -> Self {
-        Self::with(FaultPlan::none())
-    }
-
-    fn with(faults: FaultPlan) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let scratch = dir.path().join("scratch");
-        std::fs::create_dir(&scratch).unwrap();
-        let storage = Storage::builder().dir(scratch).faults(faults).build().unwrap();
-        Self {
-            dir,
-            workspace: Workspace::new(storage, Budget::new(32 << 20)),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        std::fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
-    }
-
     fn import(&self, source: &Path, target: &Path) -> Result<[u8; 32], Error> {
         import_params_kzg(&self.workspace, source, target, Stated::default(), &mut |_| {})
             .map(|imported| imported.root)
-    }
-
-    fn export(&self, source: &Path, format: SerdeFormat) -> Result<Vec<u8>, Error> {
-        let target = self.path("exported");
-        export_params_kzg(&self.workspace, source, &target, format, &mut |_| {})?;
-        Ok(std::fs::read(target).unwrap())
     }
 
     fn verify(&self, path: &Path) -> Result<u32, Error> {
