@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ark_bls12_381::Bls12_381;
-use rand::{RngCore, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 use spillproof_circuits::zcash::params::{Pasta, PastaParams};
@@ -219,18 +219,12 @@ fn make_kzg<E: KzgCurve>(
     Ok(())
 }
 
-/// The secret of an insecure SRS for midnight-proofs: the first scalar of ChaCha20 from the seed, as its
-/// `unsafe_setup` would draw it.
+/// The secret of an insecure SRS for midnight-proofs, which its `unsafe_setup` draws.
 pub fn secret_of_midnight(seed: u64) -> ark_bls12_381::Fr {
-    let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    loop {
-        let mut limbs = std::array::from_fn(|_| rng.next_u64());
-        // The scalars have 255 bits.
-        limbs[3] &= u64::MAX >> 1;
-        if let Some(secret) = ark_ff::PrimeField::from_bigint(ark_ff::BigInt(limbs)) {
-            return secret;
-        }
-    }
+    use halo2_axiom::halo2curves::ff::PrimeField;
+    use spillproof_circuits::midnight::dropin::dialect::{Field, Fr};
+    let secret = Fr::random(ChaCha20Rng::seed_from_u64(seed));
+    ark_ff::PrimeField::from_le_bytes_mod_order(secret.to_repr().as_ref())
 }
 
 /// The secret of an insecure SRS: the first scalar of ChaCha20 from the seed, as stock's `setup` would draw
@@ -566,13 +560,23 @@ mod tests {
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]
-    fn a_seed_gives_the_secret_that_midnight_proofs_draws() {
-        use halo2_axiom::halo2curves::ff::{Field, PrimeField};
+    fn a_seed_gives_the_parameters_that_midnight_proofs_makes_of_it() {
+        use spillproof_circuits::midnight::stock::proof::insecure_params;
+        use stock_midnight_proofs::utils::SerdeFormat as StockFormat;
+        let dir = tempfile::tempdir().unwrap();
+        let session = Session::builder()
+            .memory("16MiB")
+            .dir(dir.path())
+            .build()
+            .unwrap();
+        let file = dir.path().join("made.params");
         for seed in 0..20 {
-            let theirs = midnight_curves::Fq::random(ChaCha20Rng::seed_from_u64(seed));
-            let ours = secret_of_midnight(seed);
-            let ours = ark_ff::BigInteger::to_bytes_le(&ark_ff::PrimeField::into_bigint(ours));
-            assert_eq!(ours, theirs.to_repr(), "seed {seed}");
+            write_params_of_midnight(&session, (2, seed), &file).unwrap();
+            let mut theirs = Vec::new();
+            insecure_params(2, seed)
+                .write_custom(&mut theirs, StockFormat::RawBytes)
+                .unwrap();
+            assert!(std::fs::read(&file).unwrap() == theirs, "seed {seed}");
         }
     }
 
