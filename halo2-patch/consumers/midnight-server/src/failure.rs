@@ -48,7 +48,7 @@ pub enum Failure {
     NotFound { what: String },
     /// The route has another method.
     Method { allowed: &'static str },
-    /// An error that nobody expected.
+    /// A fault of the server, or of a library.
     Internal { reason: String },
 }
 

@@ -19,7 +19,6 @@
 #![forbid(unsafe_code)]
 
 mod body;
-mod clock;
 mod failure;
 mod keys;
 mod material;

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::{SecondsFormat, Utc};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
@@ -19,7 +20,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::body::{Bodies, Body};
-use crate::clock::timestamp;
 use crate::failure::{Failure, Result};
 use crate::prover::Prover;
 use crate::queue::{Queue, Slot};
@@ -346,4 +346,9 @@ impl Drop for Line {
         let (now, took) = (timestamp(), self.start.elapsed().as_secs_f64());
         eprintln!("{now} {method} {path} {status} {word} {took:.3} s");
     }
+}
+
+/// Now, as RFC 3339 has it, in UTC.
+fn timestamp() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
 }
