@@ -12,8 +12,8 @@
 //!   bytes, the same as in the memory of arkworks and halo2curves.
 //! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product
 //!   commitments; [`groth16`]: those of a Groth16 proving key.
-//! - [`params_kzg`]: the files that users of halo2 and of midnight-proofs already have; [`iden3`]: those that
-//!   circom and snarkjs users have.
+//! - [`params_kzg`]: files of parameters that halo2 and midnight-proofs write; [`iden3`]: files that circom and
+//!   snarkjs write.
 //!
 //! `FORMAT.md`, beside this crate's manifest, describes the container to readers in other languages.
 //!

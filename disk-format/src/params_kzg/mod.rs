@@ -183,8 +183,8 @@ impl Stated {
         }
     }
 
-    /// The encoding, if it is one of those that these words describe. Raw files are taken for
-    /// [`SerdeFormat::RawBytes`] where nothing is said.
+    /// The encoding, if dialect and format allow it. Without a format, raw points are
+    /// [`SerdeFormat::RawBytes`].
     fn narrowed(self, encoding: Encoding) -> Option<Encoding> {
         let format = self.format.unwrap_or(encoding.format);
         let fits = self.dialect.is_none_or(|dialect| dialect == encoding.dialect)

@@ -15,7 +15,8 @@ use crate::native::{NativeField, check_length, point_bytes, read_point_trusted, 
 /// How far a point is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
-    /// Coordinates are below the modulus, flags are those that a writer sets: what arithmetic is defined for.
+    /// Coordinates are below the modulus, and flags do not contradict each other. Arithmetic is defined for such
+    /// points only.
     Range,
     /// And the point is on the curve.
     Curve,

@@ -147,7 +147,8 @@ fn published_files_appear_whole() {
         assert_eq!(std::fs::read(&path).unwrap(), [2; PAGE]);
         write(3).commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), [3; PAGE]);
-        // What a crash left is swept; what somebody holds is not, nor what only looks alike.
+        // A partial file of a process that is gone is removed; one of a running process stays, and so does a file
+        // with such a beginning of its name that is no partial file.
         let [stale, held, other] = ["partial-999999-0", "partial-1-1", "partial-of-mine"]
             .map(|end| case.dir.path().join(format!(".x.srs.spillproof-{end}")));
         for leftover in [&stale, &held, &other] {
