@@ -1,7 +1,6 @@
 //! zcash's halo2 in the binary: proofs of a session are those of memory and of the unmodified crate,
 //! parameters go through files, plans are held to runs.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use spillproof_circuits::Kind;

@@ -10,18 +10,19 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use ark_bls12_381::{Bls12_381, Fq};
 use group::Group;
-use midnight_curves::{G1Affine, G1Projective};
-use spillproof_commit::SRS_FRAME_BYTES;
-use spillproof_engine::column::{Column, Draft, Element as _, Placement, Workspace, Writer};
+use midnight_curves::G1Projective;
+use spillproof_commit::{from_jacobian, map_jacobian};
+use spillproof_engine::column::{Column, MappedColumn};
 use spillproof_engine::stream::{Scalars, Transform};
 use spillproof_engine::Session;
-use spillproof_format::frame_bytes_for;
+use spillproof_kernels::curve::Jacobian;
 use spillproof_plonk::{once, ProverCurve as _};
 
-use super::convert::{foreign_point, points, same, same_owned, Foreign, Point, P};
+use super::convert::{foreign_point, same, same_owned, Foreign, Point, P};
 use super::or_panic;
-use super::projective::Projective;
+use super::projective::{jacobian, projective};
 
 /// Points of one basis. Cloning shares them.
 pub(crate) enum Bases<G: Group> {
@@ -81,18 +82,8 @@ impl Bases<G1Projective> {
             Self::Disk(stored) => return Ok(stored.column()),
             Self::Memory(points) => points,
         };
-        let workspace = session.workspace();
-        let write = || {
-            let mut writer = writer(workspace, "bases", in_memory.len() as u64)?;
-            let mut affine = vec![G1Affine::default(); CHUNK_POINTS];
-            let mut converted = vec![Point::INFINITY; CHUNK_POINTS];
-            for chunk in in_memory.chunks(CHUNK_POINTS) {
-                points(chunk, &mut affine[..chunk.len()], &mut converted[..chunk.len()]);
-                writer.push(&converted[..chunk.len()])?;
-            }
-            writer.finish()
-        };
-        workspace.run(write).map_err(io::Error::other)
+        from_jacobian::<Bls12_381>(session.workspace(), "bases", jacobian(in_memory))
+            .map_err(io::Error::other)
     }
 
     /// The points of a column.
@@ -111,47 +102,16 @@ pub(crate) fn foreign<G: Group>(bases: Bases<G1Projective>) -> Bases<G> {
     same_owned(bases)
 }
 
-/// A new column of `len` points.
-///
-/// # Errors
-/// Where the disk or the budget has no room.
-fn writer(workspace: &Workspace, what: &'static str, len: u64) -> spillproof_engine::Result<Writer<Point>> {
-    const FRAME_BYTES: usize = frame_bytes_for(Point::BYTES, SRS_FRAME_BYTES);
-    let draft = Draft::scratch_with_frames(workspace, what, len, Placement::Disk, FRAME_BYTES);
-    Ok(Writer::new(draft?))
-}
-
-/// Points that are converted at a time.
-const CHUNK_POINTS: usize = 1 << 10;
-
 /// A column of points.
 struct Basis {
     column: Column<Point>,
-    all: OnceLock<Projective>,
+    all: OnceLock<MappedColumn<Jacobian<Fq>>>,
 }
 
 impl Basis {
     fn shared(column: Column<Point>) -> Arc<dyn Stored<G1Projective>> {
         let all = OnceLock::new();
         Arc::new(Self { column, all })
-    }
-
-    fn read(
-        &self,
-        take: &mut dyn FnMut(&[G1Projective]) -> spillproof_engine::Result<()>,
-    ) -> spillproof_engine::Result<()> {
-        let chunk = self.column.sequential_chunk().min(CHUNK_POINTS as u64);
-        let mut stored = vec![Point::INFINITY; chunk as usize];
-        let mut points = vec![G1Projective::identity(); chunk as usize];
-        let mut reader = self.column.read_ascending(chunk)?;
-        while let Some(region) = reader.next_into(&mut stored)? {
-            let len = region.len() as usize;
-            for (point, stored) in points.iter_mut().zip(&stored[..len]) {
-                *point = foreign_point(stored);
-            }
-            take(&points[..len])?;
-        }
-        Ok(())
     }
 }
 
@@ -161,12 +121,8 @@ impl Stored<G1Projective> for Basis {
     }
 
     fn as_slice(&self) -> io::Result<&[G1Projective]> {
-        let all = once(&self.all, || {
-            Projective::write(self.column.workspace(), self.column.len(), &mut |push| {
-                self.read(push)
-            })
-        });
-        all.map(Projective::as_slice)
+        let all = once(&self.all, || map_jacobian::<Bls12_381>(&self.column));
+        all.map(|points| projective(points))
             .map_err(|error: spillproof_engine::Error| io::Error::other(error))
     }
 

@@ -61,17 +61,8 @@ pub(crate) fn foreign<F: PrimeField>(value: Scalar) -> F {
     same_owned(Fq::from_raw_bytes_unchecked(&bytes))
 }
 
-/// A point as the engine's. Coordinates of both are six limbs in Montgomery form, with the same R.
-pub(crate) fn point(point: &G1Affine) -> Point {
-    let raw = point.as_ref();
-    let coordinate = |limbs: [u64; 6]| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(limbs));
-    Point {
-        x: coordinate(raw.x.l),
-        y: coordinate(raw.y.l),
-    }
-}
-
-/// The engine's point as one of midnight-curves'. Infinity is all zero in both.
+/// The engine's point as one of midnight-curves'. Coordinates of both are six limbs in Montgomery form, with the
+/// same R; infinity is all zero in both.
 pub(crate) fn foreign_point(point: &Point) -> G1Projective {
     let mut affine = G1Affine::default();
     let raw = affine.as_mut();
@@ -107,14 +98,6 @@ pub(crate) fn foreign_g2(point: &ark_bls12_381::G2Affine) -> G2Projective {
         }
     }
     affine.into()
-}
-
-/// Points as the engine's, into `out`. `affine` has as many.
-pub(crate) fn points(points: &[G1Projective], affine: &mut [G1Affine], out: &mut [Point]) {
-    G1Projective::batch_normalize(points, affine);
-    out.iter_mut()
-        .zip(affine)
-        .for_each(|(out, affine)| *out = point(affine));
 }
 
 /// A caller's values, of `Fq`.
@@ -161,7 +144,6 @@ mod tests {
     /// Arithmetic of one library is that of the other.
     #[test]
     fn values_and_points_are_the_same_numbers() {
-        let projective = |of: &G1Projective| point(&of.to_affine());
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         for _ in 0..50 {
             let [a, b] = [0; 2].map(|_| Fq::random(&mut rng));
@@ -169,17 +151,16 @@ mod tests {
             assert_eq!(foreign::<Fq>(scalar(&a)), a);
             let multiple = G1Projective::generator() * a;
             let expected = ark_bls12_381::G1Projective::generator() * scalar(&a);
-            let converted = projective(&multiple);
-            assert_eq!(converted, Point::from_affine::<P>(&expected.into_affine()));
-            assert_eq!(foreign_point(&converted), multiple);
+            assert_eq!(
+                foreign_point(&Point::from_affine::<P>(&expected.into_affine())),
+                multiple
+            );
             let multiple = G2Projective::generator() * a;
             let expected = ark_bls12_381::G2Projective::generator() * scalar(&a);
             assert_eq!(g2(&multiple), expected.into_affine());
             assert_eq!(foreign_g2(&g2(&multiple)), multiple);
         }
-        assert!(projective(&G1Projective::identity()).is_infinity());
         assert!(bool::from(foreign_point(&Point::INFINITY).is_identity()));
-        assert!(point(&G1Affine::default()).is_infinity());
         assert!(g2(&G2Projective::identity()).xy().is_none());
         assert!(bool::from(
             foreign_g2(&ark_bls12_381::G2Affine::identity()).is_identity()

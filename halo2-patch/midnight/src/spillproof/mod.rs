@@ -8,7 +8,7 @@
 //!   params.rs     ParamsKZG in a session: made, read and written through fixed buffers
 //!   srs.rs        ParamsKZG from a file that is opened in place, and a check of it
 //!   bases.rs      its points: a vector, or a column on disk
-//!   projective.rs such a column as a slice of upstream's points
+//!   projective.rs upstream's points by the engine's type of them, and back
 //!   key.rs        the columns of a proving key
 //!   circuit.rs    upstream's constraint system, for spillproof-plonk, which has the rounds
 //!   protocol.rs   upstream's protocol as a value; its transcripts and generators, for those rounds

@@ -1,65 +1,50 @@
-//! Projective points of a basis on disk, as a slice: a map of a plain file.
-//!
-//! A point is three coordinates of 48 bytes, which is how a column has them: no frame of a power of two, or
-//! of three times one, holds a whole number of points. Memory: page cache, which the kernel may have back; a
-//! chunk of points while the file is written.
+//! Upstream's projective points as the engine's Jacobian ones, and back: the same slice by the other type.
 #![allow(unsafe_code)]
 
 use std::slice;
 
-use midnight_curves::{Fp, G1Projective};
-use spillproof_engine::column::{MappedColumn, Placement, Workspace, Writer};
-use spillproof_engine::Result;
-
-/// Bytes of a coordinate.
-const COORDINATE_BYTES: usize = 48;
-/// Coordinates of a point.
-const COORDINATES: usize = 3;
+use ark_bls12_381::Fq;
+use midnight_curves::G1Projective;
+use spillproof_kernels::curve::Jacobian;
 
 const _: () = assert!(
-    size_of::<Fp>() == COORDINATE_BYTES && size_of::<G1Projective>() == COORDINATES * COORDINATE_BYTES
+    size_of::<G1Projective>() == size_of::<Jacobian<Fq>>()
+        && align_of::<G1Projective>() == align_of::<Jacobian<Fq>>()
 );
 
-/// Takes points, a few at a time.
-type Push<'p> = dyn FnMut(&[G1Projective]) -> Result<()> + 'p;
-
-/// See the module.
-pub(super) struct Projective {
-    coordinates: MappedColumn<[u8; COORDINATE_BYTES]>,
+/// Upstream's points as the engine's.
+pub(super) fn jacobian(points: &[G1Projective]) -> &[Jacobian<Fq>] {
+    // SAFETY: both types are x, y, z, each six limbs of 64 bits in Montgomery form with the same R. They have the
+    // same size and alignment, as asserted above, no padding, and any limbs are a value as far as memory goes.
+    unsafe { slice::from_raw_parts(points.as_ptr().cast(), points.len()) }
 }
 
-impl Projective {
-    /// Writes `len` points as `feed` hands them over, and maps them.
-    ///
-    /// # Errors
-    /// Those of `feed`, and where the disk or the budget has no room.
-    pub(super) fn write(
-        workspace: &Workspace,
-        len: u64,
-        feed: &mut dyn FnMut(&mut Push<'_>) -> Result<()>,
-    ) -> Result<Self> {
-        let coordinates = COORDINATES as u64 * len;
-        let mut writer = Writer::scratch(workspace, "projective points", coordinates, Placement::Disk)?;
-        feed(&mut |points| {
-            for point in points {
-                // SAFETY: `G1Projective` is `repr(transparent)` over three coordinates, each six limbs of 64
-                // bits: plain bytes without padding, 144 as asserted above.
-                let bytes =
-                    unsafe { &*std::ptr::from_ref(point).cast::<[[u8; COORDINATE_BYTES]; COORDINATES]>() };
-                writer.push(bytes)?;
-            }
-            Ok(())
-        })?;
-        let coordinates = writer.finish()?.map()?;
-        Ok(Self { coordinates })
-    }
+/// The engine's points as upstream's.
+pub(super) fn projective(points: &[Jacobian<Fq>]) -> &[G1Projective] {
+    // SAFETY: as in `jacobian`, the other way round.
+    unsafe { slice::from_raw_parts(points.as_ptr().cast(), points.len()) }
+}
 
-    /// All points.
-    pub(super) fn as_slice(&self) -> &[G1Projective] {
-        let bytes = &*self.coordinates;
-        // SAFETY: the map begins with a page, so its address is aligned for limbs; each `COORDINATES` of its
-        // elements are the bytes of one point, which was written there by `write` and checked since (any
-        // limbs are a `G1Projective` as far as memory goes). The slice lives as long as the map.
-        unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / COORDINATES) }
+#[cfg(test)]
+mod tests {
+    use ark_ec::{AdditiveGroup as _, PrimeGroup as _};
+    use group::Group as _;
+
+    use super::super::convert::P;
+    use super::*;
+
+    #[test]
+    fn points_of_one_type_are_those_of_the_other() {
+        let generator = G1Projective::generator();
+        let theirs = [
+            generator,
+            generator + generator.double(),
+            G1Projective::identity(),
+        ];
+        let generator = ark_bls12_381::G1Projective::generator();
+        let ours = [generator, generator + generator.double(), Default::default()];
+        let converted = jacobian(&theirs);
+        assert!(converted.iter().map(|point| point.to_projective::<P>()).eq(ours));
+        assert_eq!(projective(converted), theirs);
     }
 }
