@@ -84,7 +84,7 @@ const LEAVES: &[(&str, &str)] = &[
     ),
     (
         "halo2-patch/midnight/src/spillproof/projective.rs",
-        "a map of coordinates as midnight-curves' points",
+        "the engine's points as midnight-curves', and back",
     ),
     (
         "halo2-patch/zcash/src/spillproof/convert.rs",
