@@ -119,7 +119,7 @@ pub fn file_for(path: &Path, k: u32, dialect: Dialect) -> Result<Cow<'_, Path>> 
 pub fn seconds(parameters: &Parameters, k: u32, system: System, rates: &Rates) -> f64 {
     // Per row, as so many additions of points: measured on two cores.
     const MADE: f64 = 270.0;
-    const MADE_BY_MIDNIGHT: f64 = 2000.0;
+    const MADE_BY_MIDNIGHT: f64 = 520.0;
     const HASHED: f64 = 1250.0;
     const CHECKED: f64 = 70.0;
     let of_rows = |additions: f64| (1u64 << k) as f64 * additions / rates.additions;
