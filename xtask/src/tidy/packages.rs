@@ -13,6 +13,8 @@ use super::Finding;
 const ORDER: &[&str] = &[
     "spillproof-format",
     "spillproof-kernels",
+    "spillproof-ranks",
+    "spillproof-mpi",
     "spillproof-engine",
     "spillproof-commit",
     "spillproof-plonk",
