@@ -12,10 +12,11 @@ use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
 
 use super::offload;
 use super::scalars::Scalars;
+use super::terms::{Chunk, Terms};
 use crate::Error;
 use crate::Result;
 use crate::budget::{Budget, Lease, LeasedVec};
-use crate::column::{Column, Element, Reader, SCRATCH_FRAME_BYTES, ascending};
+use crate::column::{Column, Element, Reader, Region, SCRATCH_FRAME_BYTES};
 use crate::dry::Work;
 use crate::error::Invalid;
 use spillproof_kernels::curve::{Curve, Point};
@@ -37,6 +38,8 @@ const TOUCH_COST: f64 = 0.004;
 pub struct MsmPlan {
     config: MsmConfig,
     columns_on_disk: u64,
+    /// How many times its bytes are read for a chunk of bases, of which each run is less than a frame.
+    spread: u64,
 }
 
 impl MsmPlan {
@@ -51,6 +54,16 @@ impl MsmPlan {
         columns_on_disk: usize,
         available_bytes: u64,
     ) -> Result<Self> {
+        Self::of_spread::<P>(points, columns, columns_on_disk, (available_bytes, 1))
+    }
+
+    /// The same of bases that are read with so many times their bytes.
+    fn of_spread<P: Curve>(
+        points: u64,
+        columns: usize,
+        columns_on_disk: usize,
+        (available_bytes, spread): (u64, u64),
+    ) -> Result<Self> {
         let columns = columns.max(1);
         let threads = rayon::current_num_threads();
         let mut best: Option<(f64, Self)> = None;
@@ -59,6 +72,7 @@ impl MsmPlan {
         });
         for together in together {
             for plan in Self::candidates::<P>(points, together, columns_on_disk.min(together), threads) {
+                let plan = Self { spread, ..plan };
                 if plan.leased_bytes::<P>() <= available_bytes {
                     let cost = plan.cost::<P>(points, columns);
                     if best.is_none_or(|(least, _)| cost < least) {
@@ -69,8 +83,8 @@ impl MsmPlan {
         }
         best.map(|(_, plan)| plan).ok_or_else(|| {
             let on_disk = columns_on_disk.min(1);
-            let needed =
-                Self::candidates::<P>(points, 1, on_disk, threads).map(|plan| plan.leased_bytes::<P>());
+            let needed = Self::candidates::<P>(points, 1, on_disk, threads)
+                .map(|plan| Self { spread, ..plan }.leased_bytes::<P>());
             Error::BudgetTooSmall {
                 what: format!("a sum over {points} bases with {threads} threads"),
                 needed_bytes: needed.min().unwrap_or(u64::MAX),
@@ -104,6 +118,7 @@ impl MsmPlan {
                         Self {
                             config: config.in_chunks(chunks),
                             columns_on_disk: columns_on_disk as u64,
+                            spread: 1,
                         }
                     })
                 })
@@ -152,7 +167,8 @@ impl MsmPlan {
     /// disk.
     fn chunks_bytes<P: Curve>(&self) -> u64 {
         let chunk = self.chunk();
-        let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame_bytes::<P>() as u64);
+        let raw_points =
+            (self.spread * chunk * Point::<P>::BYTES as u64).max(point_frame_bytes::<P>() as u64);
         let raw_scalars = self.columns_on_disk * (chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
         let points = chunk * size_of::<Point<P>>() as u64;
         self.chunks() as u64 * (points + raw_points + chunk * 32 + raw_scalars)
@@ -163,11 +179,12 @@ impl MsmPlan {
         self.chunks_bytes::<P>() + self.config.workspace_bytes::<P>()
     }
 
-    /// The dry run of [`msm`] over bases as many as the longest vector has scalars.
+    /// The dry run of [`msm_of`].
     fn rehearse<P>(
         &self,
         bases: &Column<Point<P>>,
         scalars: &[Scalars<'_, P::ScalarField>],
+        terms: Terms,
     ) -> Result<Vec<Projective<P>>>
     where
         P: Curve<ScalarField: Element>,
@@ -180,22 +197,28 @@ impl MsmPlan {
         let mut held = vec![
             hold(self.config_for(per_pass).workspace_bytes::<P>())?,
             hold(chunks * chunk * (<Point<P> as Element>::BYTES as u64 + scalar_bytes))?,
-            hold(bases.reader_bytes(chunk, chunks))?,
+            hold(terms.reader_bytes(bases, |chunk| chunk.bases, (chunk, chunks)))?,
         ];
         for scalars in scalars.iter().take(per_pass) {
             if let Scalars::Column(column) = scalars {
-                held.push(hold(column.reader_bytes(chunk, chunks))?);
+                let terms = terms.within(column.len());
+                held.push(hold(terms.reader_bytes(
+                    column,
+                    |chunk| chunk.scalars,
+                    (chunk, chunks),
+                ))?);
             }
         }
         for _ in 0..scalars.len().div_ceil(per_pass) {
-            bases.count_read();
+            terms.count_read(bases, |chunk| chunk.bases)?;
             workspace.passed(1, Work::default());
         }
         for scalars in scalars {
             if let Scalars::Column(column) = scalars {
-                column.count_read();
+                let terms = terms.within(column.len());
+                terms.count_read(column, |chunk| chunk.scalars)?;
             }
-            workspace.passed(0, Work::additions(self.config.cost::<P>(bases.len())));
+            workspace.passed(0, Work::additions(self.config.cost::<P>(terms.len())));
         }
         Ok(vec![Projective::default(); scalars.len()])
     }
@@ -239,6 +262,28 @@ where
     bases.workspace().run(|| msm_in_turn(bases, scalars))
 }
 
+/// The sum over some terms of two columns.
+///
+/// # Errors
+/// As [`msm`]; [`Invalid::Region`] for terms outside of the columns.
+pub fn msm_of<P>(
+    bases: &Column<Point<P>>,
+    scalars: &Column<P::ScalarField>,
+    terms: Terms,
+) -> Result<Projective<P>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    bases.workspace().run(|| {
+        let sums = match terms.is_empty() {
+            true => Vec::new(),
+            false => sums(bases, &[Scalars::Column(scalars)], terms)?,
+        };
+        Ok(sums.into_iter().next().unwrap_or_default())
+    })
+}
+
 fn msm_in_turn<P>(
     bases: &Column<Point<P>>,
     scalars: &[Scalars<'_, P::ScalarField>],
@@ -256,15 +301,29 @@ where
     if points == 0 {
         return Ok(vec![Projective::default(); scalars.len()]);
     }
-    if let Some(sums) = offload::sums(bases, scalars)? {
-        return Ok(sums);
+    match offload::sums(bases, scalars)? {
+        Some(sums) => Ok(sums),
+        None => sums(bases, scalars, Terms::first(points)),
     }
+}
+
+fn sums<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+    terms: Terms,
+) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    let points = terms.len();
     let on_disk = scalars
         .iter()
         .filter(|scalars| matches!(scalars, Scalars::Column(_)))
         .count();
     let available = bases.workspace().budget.available_bytes();
-    let plan = MsmPlan::new::<P>(points, scalars.len(), on_disk, available)?;
+    let spread = terms.spread(bases.frame_elements());
+    let plan = MsmPlan::of_spread::<P>(points, scalars.len(), on_disk, (available, spread))?;
     tracing::debug!(
         points,
         columns = plan.columns(),
@@ -275,7 +334,7 @@ where
         "streamed MSM"
     );
     if bases.workspace().is_dry() {
-        return plan.rehearse(&bases.prefix(points)?, scalars);
+        return plan.rehearse(bases, scalars, terms);
     }
     let mut sums = Vec::with_capacity(scalars.len());
     let mut workspace: Option<Workspace<P>> = None;
@@ -287,7 +346,7 @@ where
                 Workspace::new(&plan, group.len(), &bases.workspace().budget)?
             }
         };
-        sums.extend(fitting.one_pass(bases, group)?);
+        sums.extend(fitting.one_pass(bases, group, terms)?);
         workspace = Some(fitting);
     }
     Ok(sums)
@@ -370,22 +429,27 @@ where
         &mut self,
         bases: &Column<Point<P>>,
         scalars: &[Scalars<'_, P::ScalarField>],
+        terms: Terms,
     ) -> Result<Vec<Projective<P>>> {
         let (chunk, slots) = (self.chunk, self.buffers.len());
-        let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-        let bases = bases.prefix(points)?;
         // Each slot reads every so many chunks, one ahead.
-        let every = |slot: usize, len: u64| ascending(len, chunk).skip(slot).step_by(slots);
+        let every = |slot: usize, terms: Terms, side: fn(Chunk) -> Region| {
+            let chunks = (0..terms.chunks(chunk)).skip(slot).step_by(slots);
+            chunks.map(move |index| side(terms.chunk(index, chunk)))
+        };
         let slot = |(index, buffers)| -> Result<Slot<'_, P>> {
             let readers = scalars.iter().map(|scalars| match scalars {
-                Scalars::Column(column) => column.reader(every(index, column.len()), 1).map(Some),
+                Scalars::Column(column) => {
+                    let regions = every(index, terms.within(column.len()), |chunk| chunk.scalars);
+                    column.reader(regions, 1).map(Some)
+                }
                 Scalars::Slice(_) | Scalars::Foreign(_) => Ok(None),
             });
             Ok(Slot {
                 buffers,
                 len: 0,
                 readers: Mutex::new(Readers {
-                    bases: bases.reader(every(index, points), 1)?,
+                    bases: bases.reader(every(index, terms, |chunk| chunk.bases), 1)?,
                     scalars: readers.collect::<Result<_>>()?,
                 }),
             })
@@ -396,7 +460,7 @@ where
         let fill = |index: usize, slot: &mut Slot<'_, P>, digits: &mut [Digits]| {
             slot.fill(index * chunk as usize, scalars, digits)
         };
-        let chunks = (points.div_ceil(chunk) as usize, Fillings::SideBySide);
+        let chunks = (terms.chunks(chunk) as usize, Fillings::SideBySide);
         self.kernel
             .run(chunks, &mut slots, fill, |slot| &slot.buffers.points[..slot.len])?;
         drop(slots);
