@@ -11,6 +11,7 @@ pub use checkpoint::Checkpoint;
 pub(crate) use environment::{OfEnvironment, of_environment};
 pub use invalid::Invalid;
 use spillproof_kernels::error::{RootOfUnityError, WorkspaceError};
+use spillproof_ranks::RankError;
 
 /// `Result` with the engine's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -167,6 +168,9 @@ pub enum Error {
     /// A proof cannot go on from its checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] Checkpoint),
+    /// A job of several ranks cannot go on.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
     /// A mistake in a call or a setting.
     #[error(transparent)]
     Invalid(#[from] Invalid),

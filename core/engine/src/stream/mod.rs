@@ -7,6 +7,7 @@
 //! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
 
 mod combinations;
+mod deal;
 mod group_ntt;
 mod many;
 mod msm;
@@ -14,19 +15,24 @@ mod ntt;
 mod offload;
 mod points;
 mod poly;
+mod redeal;
 mod scalars;
+mod terms;
 mod transform;
 
+pub use deal::{Deal, bounds};
 pub use group_ntt::block_points;
 pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
 pub use msm::{LeasedMsm, leased_kernel};
-pub use msm::{MsmPlan, msm};
-pub use ntt::{Combine, NttPlan, ntt, ntt_in_tiles, transform_twice};
+pub use msm::{MsmPlan, msm, msm_of};
+pub use ntt::{Combine, DealtTransforms, NttPlan, combine_columns, ntt, ntt_in_tiles, transform_twice};
 pub use points::add_multiples;
 pub use poly::{evaluate, linear_combination, linear_combinations};
 pub use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
+pub use redeal::Redeal;
 pub use scalars::{ForeignScalars, Scalars};
+pub use terms::Terms;
 pub use transform::Transform;
 pub use transform::invert;
 

@@ -44,7 +44,10 @@ pub(super) fn combine_tiles<E: Element>(tiles: &mut [impl DerefMut<Target = [E]>
 }
 
 /// Combines columns of one length over the disk.
-pub(super) fn combine_columns<F: KernelField + Element>(
+///
+/// # Errors
+/// [`crate::Error::OverBudget`]; what reading and writing columns may give.
+pub fn combine_columns<F: KernelField + Element>(
     columns: &[Column<F>],
     combine: &Combine<F>,
     placement: Placement,

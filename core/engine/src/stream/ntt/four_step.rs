@@ -2,6 +2,7 @@
 //! other: see [`super`].
 
 use super::combine::{Combine, combine_tiles};
+use super::halves::Halves;
 use super::panels::{PanelShape, Panels};
 use super::plan::{BANDS_BEHIND, Slices, between_frame_bytes, log_band, run_frame_bytes};
 use super::{TILE, Tiles};
@@ -9,8 +10,9 @@ use crate::Result;
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, ascending};
 use crate::stream::Transform;
+use crate::stream::deal::Group;
 use spillproof_kernels::field::KernelField;
-use spillproof_kernels::ntt::{Twiddles, Twist, transpose_block};
+use spillproof_kernels::ntt::{Twiddles, transpose_block};
 
 const BETWEEN: &str = "transform, between its passes";
 
@@ -95,44 +97,26 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         workspace.budget.vec(1 << self.log_tiles[pass], T::ZERO, TILE)
     }
 
-    /// Factors of the transforms of a pass.
-    fn twiddles(&self, pass: usize) -> Result<Twiddles<F>> {
-        let other = self.lengths()[1 - pass];
-        Ok(Twiddles::new(
-            self.log_lengths[pass],
-            self.transform.omega.pow([other]),
-        )?)
+    fn halves(&self) -> Halves<'_, F, T> {
+        Halves {
+            tiles: self.tiles,
+            transform: self.transform,
+            log_lengths: self.log_lengths,
+        }
     }
 
     /// Transforms a panel of the first pass.
     fn first_columns(&self, tile: &mut [T::Element], panel: u64, twiddles: &Twiddles<F>) {
         let width = self.columns1();
-        let twist = Twist {
-            root: self.transform.omega,
-            first_row: 0,
-            first_column: panel * width,
-            scale: self.transform.scale,
-            base: self.transform.before,
-            row: F::ONE,
-        };
-        let before = self.transform.before.pow([self.lengths()[1]]);
-        self.tiles
-            .columns(tile, width as usize, twiddles, &before, Some(&twist));
+        let start = panel * width;
+        self.halves().first(tile, Group { start, width }, twiddles);
     }
 
     /// Transforms a group of the second pass.
     fn second_columns(&self, tile: &mut [T::Element], group: u64, twiddles: &Twiddles<F>) {
-        let (width, after) = (self.columns2(), self.transform.after);
-        let twist = Twist {
-            root: F::ONE,
-            first_row: 0,
-            first_column: group * width,
-            scale: F::ONE,
-            base: after,
-            row: after.pow([self.lengths()[0]]),
-        };
-        let twist = (!after.is_one()).then_some(&twist);
-        self.tiles.columns(tile, width as usize, twiddles, &F::ONE, twist);
+        let width = self.columns2();
+        let start = group * width;
+        self.halves().second(tile, Group { start, width }, twiddles);
     }
 
     /// The first pass.
@@ -142,7 +126,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         }
         let [slices, _] = self.slices();
         let mut panels = Panels::new(self.panel_shape(&slices), T::ZERO, input, slices.ahead)?;
-        let twiddles = self.twiddles(0)?;
+        let twiddles = self.halves().twiddles(0)?;
         self.to_blocks(
             input.workspace(),
             |panel, slice, values| panels.next_into(panel, slice, values),
@@ -177,7 +161,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
             return Ok(output);
         }
         let mut reader = between.reader(ascending(between.len(), slice), slices.ahead)?;
-        let (twiddles, next_twiddles) = (self.twiddles(1)?, next.twiddles(0)?);
+        let (twiddles, next_twiddles) = (self.halves().twiddles(1)?, next.halves().twiddles(0)?);
         next.to_blocks(
             workspace,
             |_, _, values| reader.next_into(values).map(drop),
@@ -316,7 +300,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
             return self.rehearse_second_pass(betweens, output);
         }
         let mut output = output.with_writes_behind(BANDS_BEHIND);
-        let twiddles = self.twiddles(1)?;
+        let twiddles = self.halves().twiddles(1)?;
         let tile = |_: &_| self.tile(1, workspace);
         let mut tiles: Vec<_> = betweens.iter().map(tile).collect::<Result<_>>()?;
         let reader = |between: &Column<_>| between.reader(ascending(n1 * n2, slice_len), slices.ahead);

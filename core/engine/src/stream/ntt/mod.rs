@@ -17,7 +17,9 @@
 //! a tile.
 
 mod combine;
+mod dealt;
 mod four_step;
+mod halves;
 mod panels;
 mod plan;
 mod twice;
@@ -30,7 +32,8 @@ use crate::Result;
 use crate::column::{Column, Element, Placement};
 use crate::dry::Work;
 use crate::error::Invalid;
-pub use combine::Combine;
+pub use combine::{Combine, combine_columns};
+pub use dealt::DealtTransforms;
 use four_step::FourStep;
 pub use plan::NttPlan;
 use plan::{InputShape, largest_tile};
