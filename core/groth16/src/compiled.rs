@@ -17,6 +17,7 @@ use spillproof_engine::session::Session;
 
 #[cfg(feature = "ark-groth16")]
 use crate::arkworks::{self, CircuitKey, Parts, Reduction};
+use crate::over_ranks::Place;
 use crate::{PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, file, iden3, key, proof, task};
 
 compiled! {
@@ -42,6 +43,24 @@ compiled! {
             random: [Self::Scalar; 2],
         ) -> Result<Proof<Self>>
             = task::prove_in_over;
+        /// [`crate::prove_over_ranks`].
+        fn prove_over_ranks(
+            session: &Arc<Session>,
+            place: &Place<'_>,
+            key: &ProvingKey<Self>,
+            witness: &Column<Self::Scalar>,
+            random: [Self::Scalar; 2],
+        ) -> Result<Proof<Self>>
+            = task::prove_over_ranks_in;
+        /// [`crate::plan_over_ranks`].
+        fn plan_over_ranks(
+            shape: &Shape,
+            place: &Place<'_>,
+            budget_bytes: u64,
+            threads: usize,
+            rates: &Rates,
+        ) -> Result<Plan>
+            = task::plan_of_rank::<Self>;
         /// [`crate::public_signals`].
         fn public_signals(witness: &Column<Self::Scalar>, public: u64) -> Result<Vec<Self::Scalar>>
             = proof::public_signals_of;
@@ -60,6 +79,15 @@ compiled! {
             rates: &Rates,
         ) -> Result<Plan>
             = iden3::plan_of_files_over::<Self>;
+        /// [`iden3::plan_of_files_over_ranks`].
+        fn plan_of_files_over_ranks(
+            shape: &Shape,
+            key: iden3::KeyFile,
+            place: &Place<'_>,
+            budget_bytes: u64,
+            threads: usize,
+        ) -> Result<Plan>
+            = iden3::plan_of_files_of_rank::<Self>;
         /// [`ProvingKey::plan`].
         fn plan_with(key: &ProvingKey<Self>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan>
             = task::plan_with;

@@ -21,7 +21,8 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::{LeasedVec, PAGE_BYTES};
 use spillproof_engine::column::{
-    Column, Draft, Lookup, Placement, Reader, SCRATCH_FRAME_BYTES, Share, Workspace, Writer, writer_bytes,
+    Column, Draft, Lookup, Placement, Reader, SCRATCH_FRAME_BYTES, Share as LookupShare, Workspace, Writer,
+    writer_bytes,
 };
 use spillproof_engine::dry::Work;
 use spillproof_kernels::field::KernelField;
@@ -69,14 +70,20 @@ impl<F: KernelField> Constraints<F> {
         &self.coefficients
     }
 
-    /// The values of both matrices in each row of the domain, and the products of both.
+    /// The values of both matrices in some rows of the domain, and the products of both.
     ///
     /// # Errors
     /// [`Error::Format`] for a coefficient outside of the matrices, or out of order;
     /// [`Error::BudgetTooSmall`], [`Error::OverBudget`]; what reading and writing columns may give.
-    pub(super) fn evaluate(&self, witness: &Column<F>, shape: &Shape) -> Result<[Column<F>; 3]> {
-        let (workspace, rows) = (witness.workspace(), 1 << shape.log_domain);
-        let draft = |what| Draft::<F>::scratch(workspace, what, rows, Placement::Disk);
+    pub(super) fn evaluate(
+        &self,
+        witness: &Column<F>,
+        shape: &Shape,
+        share: Share,
+    ) -> Result<[Column<F>; 3]> {
+        let (workspace, rows) = (witness.workspace(), share.len());
+        let draft =
+            |what| Draft::<F>::scratch_with_frames(workspace, what, rows, Placement::Disk, share.frame_bytes);
         let drafts = [
             draft("values of A")?,
             draft("values of B")?,
@@ -103,6 +110,7 @@ impl<F: KernelField> Constraints<F> {
         let mut source = Source {
             constraints: self,
             shape,
+            share,
             reader: self.coefficients.read_ascending(cut.chunk)?,
             next: 0,
             last_row: 0,
@@ -196,14 +204,14 @@ impl<F: KernelField> Constraints<F> {
         for chunk in chunks {
             let beside_bytes = self.beside_witness_bytes(rows, chunk);
             let left_bytes = available_bytes.saturating_sub(beside_bytes);
-            let signals = Share::within(witness, left_bytes);
+            let signals = LookupShare::within(witness, left_bytes);
             // Room for signals pays more than a larger chunk.
             let wanted_bytes = if chunk > CHUNK_MIN { available_bytes / 2 } else { 0 };
             let is_enough = signals.is_whole(witness) || left_bytes >= wanted_bytes;
             if signals.bytes <= left_bytes && is_enough {
                 return Ok(Cut { chunk, signals });
             }
-            needed_bytes = needed_bytes.min(beside_bytes + Share::within(witness, 0).bytes);
+            needed_bytes = needed_bytes.min(beside_bytes + LookupShare::within(witness, 0).bytes);
         }
         Err(Error::BudgetTooSmall {
             what: format!(
@@ -261,13 +269,87 @@ impl<F: KernelField> Constraints<F> {
 
 const TILE: &str = "coefficients and rows";
 
+/// What is evaluated: rows of the domain, which are those of some neighbouring columns of a matrix of rows of
+/// `row_len`, in ascending order; and of them, the part of some signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    /// All rows of the domain.
+    pub domain: u64,
+    /// A power of two.
+    pub row_len: u64,
+    /// The first column.
+    pub first_column: u64,
+    /// The number of columns.
+    pub columns: u64,
+    /// The first signal, and the one behind the last.
+    pub signals: [u64; 2],
+    /// Bytes of a frame of the columns of values.
+    pub frame_bytes: usize,
+}
+
+impl Share {
+    /// All of a domain.
+    pub fn all(shape: &Shape) -> Self {
+        Self {
+            domain: 1 << shape.log_domain,
+            row_len: 1,
+            first_column: 0,
+            columns: 1,
+            signals: [0, shape.signals],
+            frame_bytes: SCRATCH_FRAME_BYTES,
+        }
+    }
+
+    /// Neighbouring rows.
+    pub fn rows(shape: &Shape, start: u64, end: u64) -> Self {
+        Self {
+            row_len: 1 << shape.log_domain,
+            first_column: start,
+            columns: end - start,
+            ..Self::all(shape)
+        }
+    }
+
+    /// How many.
+    fn len(&self) -> u64 {
+        self.domain / self.row_len * self.columns
+    }
+
+    /// Moves the coefficients of the share to the front, with the numbers of their rows in it; how many there
+    /// are.
+    fn keep(&self, coefficients: &mut [Coefficient], shape: &Shape) -> usize {
+        let [first_signal, end_signal] = self.signals;
+        if self.columns == self.row_len && self.signals == [0, shape.signals] {
+            return coefficients.len();
+        }
+        let log_row = self.row_len.ilog2();
+        let (columns, signals) = (
+            self.first_column..self.first_column + self.columns,
+            first_signal..end_signal,
+        );
+        let mut kept = 0;
+        for index in 0..coefficients.len() {
+            let mut coefficient = coefficients[index];
+            let row = u64::from(coefficient.row);
+            let column = row % self.row_len;
+            if columns.contains(&column) && signals.contains(&u64::from(coefficient.signal)) {
+                // Below the row itself.
+                coefficient.row = ((row >> log_row) * self.columns + column - self.first_column) as u32;
+                coefficients[kept] = coefficient;
+                kept += 1;
+            }
+        }
+        kept
+    }
+}
+
 /// What is held at one time.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     /// Coefficients, and rows.
     chunk: u64,
     /// For the witness.
-    signals: Share,
+    signals: LookupShare,
 }
 
 /// Bytes of so many values in memory.
@@ -294,6 +376,7 @@ fn load<F: KernelField>(
 struct Source<'a, F> {
     constraints: &'a Constraints<F>,
     shape: &'a Shape,
+    share: Share,
     reader: Reader<Coefficient>,
     /// The index of the next one, and the row of the one before.
     next: u64,
@@ -301,16 +384,20 @@ struct Source<'a, F> {
 }
 
 impl<F: KernelField> Source<'_, F> {
-    /// Reads and checks the next ones; how many, 0 at the end.
+    /// Reads and checks the next ones, and keeps those of the share, whose rows are numbered anew; how many, 0
+    /// at the end.
     fn fill(&mut self, chunk: &mut [Coefficient]) -> Result<usize> {
-        let Some(region) = self.reader.next_into(chunk)? else {
-            return Ok(0);
-        };
-        let chunk = &chunk[..region.len() as usize];
-        (self.constraints).check(chunk, self.next, self.last_row, self.shape)?;
-        self.next += region.len();
-        self.last_row = chunk.last().map_or(self.last_row, |last| last.row);
-        Ok(chunk.len())
+        while let Some(region) = self.reader.next_into(chunk)? {
+            let chunk = &mut chunk[..region.len() as usize];
+            (self.constraints).check(chunk, self.next, self.last_row, self.shape)?;
+            self.next += region.len();
+            self.last_row = chunk.last().map_or(self.last_row, |last| last.row);
+            match self.share.keep(chunk, self.shape) {
+                0 => {}
+                kept => return Ok(kept),
+            }
+        }
+        Ok(0)
     }
 }
 

@@ -4,12 +4,13 @@ use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::Zero;
 
+use super::constraints::Share;
 use super::{PairingCurve, ProvingKey, VerifyingKey, quotient};
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, Element};
+use spillproof_engine::column::{Column, Element, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::step;
-use spillproof_engine::stream::{Scalars, msm};
+use spillproof_engine::stream::{Scalars, Terms, msm, msm_of};
 use spillproof_kernels::curve::{Curve, Point};
 
 /// A proof.
@@ -83,7 +84,7 @@ pub(crate) fn prove_over<E: PairingCurve>(
         let public = public_signals_of(witness, shape.public)?;
         let values = {
             let _step = step!(workspace, "constraints");
-            key.constraints.evaluate(witness, &shape)?
+            key.constraints.evaluate(witness, &shape, Share::all(&shape))?
         };
         let quotient = {
             let _step = step!(workspace, "quotient");
@@ -91,42 +92,109 @@ pub(crate) fn prove_over<E: PairingCurve>(
         };
         let h = {
             let _step = step!(workspace, "sum over H");
-            sum::<E::G1Config>(&key.h, &quotient)?
+            sum::<E::G1Config>(&key.h, &quotient, Terms::first(quotient.len()))?
         };
         drop(quotient);
-        let a = {
-            let _step = step!(workspace, "sum over A");
-            sum::<E::G1Config>(&key.a, witness)?
+        let terms = Terms::first(shape.signals);
+        let sums = Sums {
+            a: sum_over_a(key, witness, terms)?,
+            b_g1: sum_over_b_g1(key, witness, terms)?,
+            b_g2: sum_over_b_g2(key, witness, terms)?,
+            c: sum_over_c(key, witness, terms)?,
+            h,
         };
-        let b_g1 = {
-            let _step = step!(workspace, "sum over B1");
-            sum::<E::G1Config>(&key.b_g1, witness)?
-        };
-        let b_g2 = {
-            let _step = step!(workspace, "sum over B2");
-            sum::<E::G2Config>(&key.b_g2, witness)?
-        };
-        let c = {
-            let _step = step!(workspace, "sum over C");
-            sum::<E::G1Config>(&key.c, witness)?
-        };
-        let a = a + key.verifying.alpha_g1 + key.delta_g1 * r;
-        let b_g1 = b_g1 + key.beta_g1 + key.delta_g1 * s;
-        let b_g2 = b_g2 + key.verifying.beta_g2 + key.verifying.delta_g2 * s;
-        let c = c + h + a * s + b_g1 * r - key.delta_g1 * (r * s);
+        sums.finish(workspace, key, &public, [r, s])
+    })
+}
+
+/// The sums over a key's points.
+#[derive(Clone, Copy)]
+pub(crate) struct Sums<E: PairingCurve> {
+    pub a: Projective<E::G1Config>,
+    pub b_g1: Projective<E::G1Config>,
+    pub b_g2: Projective<E::G2Config>,
+    pub c: Projective<E::G1Config>,
+    pub h: Projective<E::G1Config>,
+}
+
+impl<E: PairingCurve> Sums<E> {
+    /// The proof, if it verifies. In a dry workspace it does.
+    pub(crate) fn finish(
+        self,
+        workspace: &Workspace,
+        key: &ProvingKey<E>,
+        public: &[E::Scalar],
+        [r, s]: [E::Scalar; 2],
+    ) -> Result<Proof<E>> {
+        let a = self.a + key.verifying.alpha_g1 + key.delta_g1 * r;
+        let b_g1 = self.b_g1 + key.beta_g1 + key.delta_g1 * s;
+        let b_g2 = self.b_g2 + key.verifying.beta_g2 + key.verifying.delta_g2 * s;
+        let c = self.c + self.h + a * s + b_g1 * r - key.delta_g1 * (r * s);
         let proof = Proof {
             a: a.into_affine(),
             b: b_g2.into_affine(),
             c: c.into_affine(),
         };
         let _step = step!(workspace, "verification");
-        if !workspace.is_dry() && !verify(&key.verifying, &public, &proof)? {
+        if !workspace.is_dry() && !verify(&key.verifying, public, &proof)? {
             // A damaged key is the other cause.
             key.check_points()?;
             return Err(Invalid::NotSatisfied.into());
         }
         Ok(proof)
-    })
+    }
+}
+
+pub(crate) fn sum_over_a<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    terms: Terms,
+) -> Result<Projective<E::G1Config>> {
+    let _step = step!(witness.workspace(), "sum over A");
+    sum(&key.a, witness, terms)
+}
+
+pub(crate) fn sum_over_b_g1<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    terms: Terms,
+) -> Result<Projective<E::G1Config>> {
+    let _step = step!(witness.workspace(), "sum over B1");
+    sum(&key.b_g1, witness, terms)
+}
+
+pub(crate) fn sum_over_b_g2<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    terms: Terms,
+) -> Result<Projective<E::G2Config>> {
+    let _step = step!(witness.workspace(), "sum over B2");
+    sum(&key.b_g2, witness, terms)
+}
+
+pub(crate) fn sum_over_c<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    terms: Terms,
+) -> Result<Projective<E::G1Config>> {
+    let _step = step!(witness.workspace(), "sum over C");
+    sum(&key.c, witness, terms)
+}
+
+/// Over all of both columns through [`msm`], which offers it to an accelerator; else over some of it.
+pub(crate) fn sum<P>(
+    bases: &Column<Point<P>>,
+    scalars: &Column<P::ScalarField>,
+    terms: Terms,
+) -> Result<Projective<P>>
+where
+    P: Curve,
+{
+    if terms != Terms::first(scalars.len()) {
+        return msm_of::<P>(bases, scalars, terms);
+    }
+    let sums = msm::<P>(bases, &[Scalars::Column(scalars)])?;
+    Ok(sums.into_iter().next().unwrap_or_default())
 }
 
 /// The first `public` values of a witness after the constant one: its public signals.
@@ -153,14 +221,6 @@ pub(crate) fn public_signals_of<F: Element + ark_ff::Field>(
     }
     signals.remove(0);
     Ok(signals)
-}
-
-fn sum<P>(bases: &Column<Point<P>>, scalars: &Column<P::ScalarField>) -> Result<Projective<P>>
-where
-    P: Curve,
-{
-    let sums = msm::<P>(bases, &[Scalars::Column(scalars)])?;
-    Ok(sums.into_iter().next().unwrap_or_default())
 }
 
 /// Whether a proof verifies for these public signals.

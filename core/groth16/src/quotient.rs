@@ -43,21 +43,21 @@ pub(super) fn quotient<F: KernelField>(
 
 /// The values of `a * b - c` on the coset.
 fn on_coset<F: KernelField>(values: [Column<F>; 3], log_n: u32, domain: &Domain<F>) -> Result<Column<F>> {
+    let transforms = transforms(log_n, domain)?;
+    transform_twice(values, transforms.each_ref(), &product_less, Placement::Disk)
+}
+
+/// From values on the domain to coefficients, shifted, and from there to values on the coset.
+pub(super) fn transforms<F: KernelField>(log_n: u32, domain: &Domain<F>) -> Result<[Transform<F>; 2]> {
     let to_coefficients = Transform {
         after: domain.shift,
         ..Transform::inverse(log_n, domain.omega)?
     };
-    let to_values = Transform::forward(log_n, domain.omega);
-    transform_twice(
-        values,
-        [&to_coefficients, &to_values],
-        &product_less,
-        Placement::Disk,
-    )
+    Ok([to_coefficients, Transform::forward(log_n, domain.omega)])
 }
 
 /// `a * b - c`, element by element, in the place of a.
-fn product_less<F: KernelField>(a: &mut [F], others: &[&[F]]) {
+pub(super) fn product_less<F: KernelField>(a: &mut [F], others: &[&[F]]) {
     let [b, c] = others else {
         unreachable!("three columns");
     };

@@ -1,10 +1,11 @@
-//! A proof as a task of a session: run dry first, and refused before any work if the budget or the disk is
+//! A proof as a task of a session, or one rank's part of one: run dry first, and refused before any work if the budget or the disk is
 //! too small.
 
 use std::sync::Arc;
 
 use ark_ff::Zero;
 
+use super::over_ranks::Place;
 use super::{Layout, PairingCurve, Proof, ProvingKey, Shape, prove};
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Workspace};
@@ -42,6 +43,92 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
     let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, layout));
     plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
     prove(key, witness, random)
+}
+
+/// [`prove`], by several ranks together: each has a part of the work, of its own session's budget, and returns
+/// the same proof, which is that of one rank. All call it with the same key, witness and shares; the random
+/// values are those of rank 0.
+///
+/// # Errors
+/// As [`prove_in`]; [`spillproof_engine::error::Invalid::Setting`] for a key of libsnark or arkworks;
+/// [`spillproof_engine::Error::Ranks`] for what another rank, or a message, does. An error of one rank is one
+/// of all.
+pub fn prove_over_ranks<E: PairingCurve>(
+    session: &Arc<Session>,
+    place: &Place<'_>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    E::prove_over_ranks(session, place, key, witness, random)
+}
+
+pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
+    session: &Arc<Session>,
+    place: &Place<'_>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    let begun = || -> Result<_> {
+        let (shape, layout, threads) = (key.shape()?, Layout::of(key), session.threads());
+        let (ranks, shares) = (place.ranks.rehearsal(), place.shares.clone());
+        let minimum_bytes = move || {
+            let dry_run = |workspace: &Workspace| {
+                let place = Place {
+                    ranks: &ranks,
+                    shares: &shares,
+                };
+                dry_run_of_rank::<E>(workspace, (&shape, layout), &place)
+            };
+            plan::smallest_budget_bytes(&dry_run, threads)
+        };
+        let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
+        let dry_run = |workspace: &Workspace| dry_run_of_rank::<E>(workspace, (&shape, layout), place);
+        plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
+        Ok(task)
+    };
+    let _task = begun().inspect_err(|error| place.ranks.give_up(error))?;
+    place.prove(key, witness, random)
+}
+
+/// What one rank's part of a proof will take, with a key of circom's tools of this shape: key and witness are on
+/// disk.
+///
+/// # Errors
+/// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works.
+pub fn plan_over_ranks<E: PairingCurve>(
+    shape: &Shape,
+    place: &Place<'_>,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    E::plan_over_ranks(shape, place, budget_bytes, threads, rates)
+}
+
+pub(crate) fn plan_of_rank<E: PairingCurve>(
+    shape: &Shape,
+    place: &Place<'_>,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    let dry_run = |workspace: &Workspace| dry_run_of_rank::<E>(workspace, (shape, Layout::CIRCOM), place);
+    Plan::new(&dry_run, budget_bytes, threads, rates)
+}
+
+fn dry_run_of_rank<E: PairingCurve>(
+    workspace: &Workspace,
+    (shape, layout): (&Shape, Layout),
+    place: &Place<'_>,
+) -> Result<()> {
+    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
+    let key = ProvingKey::<E>::dry(workspace, shape, layout)?;
+    let witness = key.dry_witness(workspace)?;
+    workspace.phase(Phase::Proof)?;
+    place.rehearsed(|place| place.prove(&key, &witness, [E::Scalar::zero(); 2]))?;
+    Ok(())
 }
 
 /// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another

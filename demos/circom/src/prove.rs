@@ -17,11 +17,13 @@ use spillproof_format::Curve;
 use spillproof_format::iden3::FileKind;
 use spillproof_groth16::iden3::{
     self, Contributed, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Progress, Truncated, VerifiedKey,
-    VerifiedPtau, curve_of, plan_of_files, read_wtns, read_wtns_bytes, read_zkey,
+    VerifiedPtau, curve_of, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes, read_zkey,
 };
 use spillproof_groth16::{
-    PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, over_curve, prove_in, public_signals,
+    Cut, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey, over_curve,
+    prove_in, prove_over_ranks, public_signals,
 };
+use spillproof_ranks::{Ranks, Settings};
 
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
 use crate::{Error, Result, content};
@@ -188,11 +190,52 @@ impl Key {
             (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
                 prove_column(session, key, self.curve, witness)
             }
-            _ => Err(content(
-                Path::new("the witness"),
-                "it was read for a key over another curve",
-            )),
+            _ => Err(other_curve()),
         }
+    }
+
+    /// The same by several ranks together: all of them call it, with the same key, witness, weights and cut, and
+    /// return the same proof. `weights` has the share of each rank; none are equal shares.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn prove_over_ranks(
+        &self,
+        session: &Arc<Session>,
+        ranks: &Ranks,
+        (weights, cut): (&[u64], Cut),
+        witness: &Witness,
+    ) -> Result<Proved> {
+        let shares = shares(&self.shape, ranks.size(), weights, cut)?;
+        let place = Place {
+            ranks,
+            shares: &shares,
+        };
+        match (&self.key, &witness.0) {
+            (OfCurve::Bn254(key), Values::Bn254(witness)) => {
+                prove_column_over_ranks(session, &place, key, self.curve, witness)
+            }
+            (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
+                prove_column_over_ranks(session, &place, key, self.curve, witness)
+            }
+            _ => Err(other_curve()),
+        }
+    }
+
+    /// What ranks of one proof have in common, as a text: the verifying key, the sizes, the public signals.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn statement(&self, witness: &Witness) -> Result<Vec<u8>> {
+        let public = match &witness.0 {
+            Values::Bn254(witness) => public_text(&public_signals::<Bn254>(witness, self.shape.public)?)?,
+            Values::Bls12381(witness) => {
+                public_text(&public_signals::<Bls12_381>(witness, self.shape.public)?)?
+            }
+        };
+        let key = with_key!(&self.key, key => text_of_key(key, self.curve)?);
+        let shape = format!("{:?}", self.shape);
+        Ok([&key[..], shape.as_bytes(), &public].concat())
     }
 
     /// The verification key, in JSON.
@@ -233,17 +276,53 @@ pub fn prove(session: &Arc<Session>, key: &Path, witness: &Path, follow: Follow<
     key.prove(session, &witness)
 }
 
+fn shares(shape: &Shape, ranks: usize, weights: &[u64], cut: Cut) -> Result<Shares> {
+    let equal = vec![1; ranks];
+    let weights = if weights.is_empty() { &equal[..] } else { weights };
+    Ok(Shares::new(shape, weights, cut)?)
+}
+
 fn prove_column<E: PairingCurve>(
     session: &Arc<Session>,
     key: &ProvingKey<E>,
     curve: Curve,
     witness: &Column<E::Scalar>,
 ) -> Result<Proved> {
-    let random = [E::Scalar::rand(&mut OsRng), E::Scalar::rand(&mut OsRng)];
-    let proof = prove_in(session, key, witness, random)?;
+    let proof = prove_in(session, key, witness, random::<E>())?;
+    proved(&proof, key, curve, witness)
+}
+
+fn prove_column_over_ranks<E: PairingCurve>(
+    session: &Arc<Session>,
+    place: &Place<'_>,
+    key: &ProvingKey<E>,
+    curve: Curve,
+    witness: &Column<E::Scalar>,
+) -> Result<Proved> {
+    let proof = prove_over_ranks(session, place, key, witness, random::<E>())?;
+    proved(&proof, key, curve, witness)
+}
+
+fn random<E: PairingCurve>() -> [E::Scalar; 2] {
+    [E::Scalar::rand(&mut OsRng), E::Scalar::rand(&mut OsRng)]
+}
+
+fn other_curve() -> Error {
+    content(
+        Path::new("the witness"),
+        "it was read for a key over another curve",
+    )
+}
+
+fn proved<E: PairingCurve>(
+    proof: &Proof<E>,
+    key: &ProvingKey<E>,
+    curve: Curve,
+    witness: &Column<E::Scalar>,
+) -> Result<Proved> {
     let public = public_signals::<E>(witness, key.shape()?.public)?;
     Ok(Proved {
-        proof: ProofFile::text(&proof, curve)?,
+        proof: ProofFile::text(proof, curve)?,
         public: public_text(&public)?,
         public_signals: public.len(),
     })
@@ -251,6 +330,10 @@ fn prove_column<E: PairingCurve>(
 
 fn verification_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
     key.check_points()?;
+    text_of_key(key, curve)
+}
+
+fn text_of_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
     let verifying = &key.verifying;
     let points = KeyPoints::<E> {
         alpha: verifying.alpha_g1,
@@ -350,6 +433,83 @@ pub fn plan(
         Form::Container => KeyForm::Container,
     };
     Ok(over_curve!(curve, E => plan_of_files::<E>(shape, key, budget_bytes, threads, &rates)?))
+}
+
+/// What a proof over several ranks will take.
+pub struct RanksPlan {
+    /// Of each rank.
+    pub of_ranks: Vec<Plan>,
+    /// Bytes that go from each rank to each in both exchanges: `[r][q]` from r to q.
+    pub exchanges: [Vec<Vec<u64>>; 2],
+    /// Bytes of a message.
+    pub piece_bytes: usize,
+}
+
+/// What proofs over several ranks are planned for.
+#[derive(Clone, Copy)]
+pub struct OverRanks<'a> {
+    /// How many ranks.
+    pub ranks: usize,
+    /// The share of each; none are equal shares.
+    pub weights: &'a [u64],
+    /// The cut.
+    pub cut: Cut,
+    /// Bytes of a message.
+    pub piece_bytes: usize,
+}
+
+/// What a proof over several ranks with a key of this shape will take of each rank.
+///
+/// # Errors
+/// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works.
+pub fn plan_over_ranks(
+    session: &Session,
+    file: &Path,
+    (shape, curve): (&Shape, Curve),
+    over: &OverRanks<'_>,
+    budget_bytes: u64,
+) -> Result<RanksPlan> {
+    let key = match Form::of(file)? {
+        Form::Zkey => KeyForm::Zkey,
+        Form::Container => KeyForm::Container,
+    };
+    let OverRanks {
+        ranks,
+        weights,
+        cut,
+        piece_bytes,
+    } = *over;
+    let shares = shares(shape, ranks, weights, cut)?;
+    let settings = Settings {
+        piece_bytes,
+        ..Settings::default()
+    };
+    // Ranks with the same shares take the same, but for the first one.
+    let mut known: Vec<([u64; 5], usize)> = Vec::new();
+    let mut of_ranks: Vec<Plan> = Vec::with_capacity(ranks);
+    for rank in 0..ranks {
+        let measure = shares.measure(rank);
+        let found = known.iter().find(|(known, _)| *known == measure);
+        if let Some((_, like)) = found {
+            of_ranks.push(of_ranks[*like].clone());
+            continue;
+        }
+        let place = Place {
+            ranks: &Ranks::dry_with(rank, ranks, settings.clone()),
+            shares: &shares,
+        };
+        let threads = session.threads();
+        let plan = over_curve!(curve, E => {
+            plan_of_files_over_ranks::<E>(shape, key, &place, budget_bytes, threads)?
+        });
+        known.push((measure, rank));
+        of_ranks.push(plan);
+    }
+    Ok(RanksPlan {
+        of_ranks,
+        exchanges: shares.exchanges(),
+        piece_bytes,
+    })
 }
 
 /// How a verification ended.

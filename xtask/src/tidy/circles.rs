@@ -83,6 +83,7 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
             "iden3/plan.rs",
             "iden3/witness.rs",
             "key.rs",
+            "over_ranks.rs",
             "proof.rs",
             "quotient.rs",
             "task.rs",

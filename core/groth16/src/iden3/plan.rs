@@ -3,7 +3,7 @@
 use super::coefficients::rehearse as rehearse_coefficients;
 use super::key::Zkey;
 use super::witness::rehearse as rehearse_witness;
-use crate::{Constraints, Layout, PairingCurve, ProvingKey, Shape, prove};
+use crate::{Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, prove};
 use ark_ff::Zero;
 use spillproof_engine::column::Workspace;
 use spillproof_engine::column::runs::Progress;
@@ -45,8 +45,43 @@ pub(crate) fn plan_of_files_over<E: PairingCurve>(
     Plan::new(&dry_run, budget_bytes, threads, rates)
 }
 
+/// The same of one rank's part of a proof ([`crate::prove_over_ranks`]).
+///
+/// # Errors
+/// As [`crate::plan`].
+pub fn plan_of_files_over_ranks<E: PairingCurve>(
+    shape: &Shape,
+    key: KeyFile,
+    place: &Place<'_>,
+    budget_bytes: u64,
+    threads: usize,
+) -> Result<Plan> {
+    E::plan_of_files_over_ranks(shape, key, place, budget_bytes, threads)
+}
+
+pub(crate) fn plan_of_files_of_rank<E: PairingCurve>(
+    shape: &Shape,
+    key: KeyFile,
+    place: &Place<'_>,
+    budget_bytes: u64,
+    threads: usize,
+) -> Result<Plan> {
+    let dry_run = |workspace: &Workspace| dry_run_up_to::<E>(workspace, shape, key, Some(place));
+    Plan::new(&dry_run, budget_bytes, threads, &Rates::default())
+}
+
 /// A proof from files on.
 fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape, file: KeyFile) -> Result<()> {
+    dry_run_up_to::<E>(workspace, shape, file, None)
+}
+
+/// A proof from files on, or one rank's part of one.
+fn dry_run_up_to<E: PairingCurve>(
+    workspace: &Workspace,
+    shape: &Shape,
+    file: KeyFile,
+    place: Option<&Place<'_>>,
+) -> Result<()> {
     let layout = match file {
         KeyFile::Zkey => Layout::CIRCOM,
         KeyFile::Container => Layout::of_container::<E>(),
@@ -58,7 +93,11 @@ fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape, file: KeyFile)
         key.constraints = rehearse_coefficients(workspace, shape)?;
     }
     let witness = rehearse_witness(workspace, shape.signals)?;
-    prove(&key, &witness, [E::Scalar::zero(); 2])?;
+    let random = [E::Scalar::zero(); 2];
+    match place {
+        None => prove(&key, &witness, random)?,
+        Some(place) => place.rehearsed(|place| place.prove(&key, &witness, random))?,
+    };
     Ok(())
 }
 

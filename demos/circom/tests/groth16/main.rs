@@ -15,6 +15,7 @@ mod json;
 mod powers;
 mod proofs;
 mod published;
+mod ranks;
 mod rapidsnark;
 mod setup;
 mod smallest;

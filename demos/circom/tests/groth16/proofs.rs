@@ -78,7 +78,7 @@ fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, publi
 }
 
 /// The key in columns on disk.
-fn key_on_disk<E: PairingCurve>(
+pub fn key_on_disk<E: PairingCurve>(
     workspace: &Workspace,
     circuit: &Circuit<E::Scalar>,
     Key { key, domain }: &Key<E>,

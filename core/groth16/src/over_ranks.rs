@@ -1,0 +1,655 @@
+//! One proof over several ranks: the proof that one rank alone would make, bit for bit.
+//!
+//! Rows of the domain and signals are dealt to the ranks ([`Deal`]; `docs/ranks.md` has the picture). Each
+//! rank evaluates its rows, takes them to the coset in three passes with an exchange between them
+//! ([`DealtTransforms`]), and sums the points of `h` that belong to its part of the coset, where it lies:
+//! nothing is gathered but five points of each rank. The sums over its part of the witness need no exchange,
+//! so they are made while one is on the wire. Rank 0 blinds, verifies, and tells all ranks the proof.
+//!
+//! A rank sends `6 * 32 * (n / d) * (1 - 1 / d)` bytes of scalars where d ranks have equal shares.
+//!
+//! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
+//! five pieces.
+
+use ark_ec::CurveGroup;
+use ark_ec::short_weierstrass::Projective;
+use spillproof_engine::column::{Column, Draft, Element, Placement};
+use spillproof_engine::error::{Error, Invalid, Result};
+use spillproof_engine::step;
+use spillproof_engine::stream::{Deal, DealtTransforms, Redeal, Terms, bounds as shares, combine_columns};
+use spillproof_kernels::curve::{Curve, Point};
+use spillproof_kernels::field::KernelField;
+use spillproof_ranks::Ranks;
+
+use super::constraints::Share;
+use super::proof::{Sums, public_signals_of, sum, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c};
+use super::quotient::{self, product_less, transforms};
+use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
+
+/// The phases of a proof over ranks, in their order. Sums over the witness go on beside the exchanges.
+pub const PHASES: [&str; 10] = [
+    AGREEMENT,
+    CONSTRAINTS,
+    FIRST_PASS,
+    FIRST_EXCHANGE,
+    MIDDLE_PASS,
+    LEADER,
+    SECOND_EXCHANGE,
+    LAST_PASS,
+    SUM_OVER_H,
+    PROOF,
+];
+const AGREEMENT: &str = "agreement";
+const CONSTRAINTS: &str = "constraints";
+const FIRST_PASS: &str = "first pass";
+const FIRST_EXCHANGE: &str = "first exchange";
+const MIDDLE_PASS: &str = "middle pass";
+const LEADER: &str = "transforms of rank 0";
+/// Columns that are transformed; those of them that are linear in the witness.
+const POLYNOMIALS: u64 = 3;
+const MATRICES: u64 = 2;
+const SCALAR_BYTES: u64 = 32;
+const SECOND_EXCHANGE: &str = "second exchange";
+const LAST_PASS: &str = "last pass";
+const SUM_OVER_H: &str = "sum over H";
+const PROOF: &str = "proof";
+
+/// How the transforms of a proof are cut over ranks. Sums are dealt out in each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// By the layout of a four-step transform: columns of the domain's matrix, then rows, then columns. Nothing
+    /// is gathered.
+    #[default]
+    Layout,
+    /// By rows of the constraint system, whose values rank 0 gathers: it makes all transforms, and deals the
+    /// quotient out.
+    Rows,
+    /// By columns of the constraint system, that is, by signals: rank 0 gathers each rank's part of all rows,
+    /// adds the parts up, and goes on as with rows. This is how provers over several GPUs are cut
+    /// ("partial witness reduction").
+    Columns,
+}
+
+/// What each rank has of a proof.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    cut: Cut,
+    /// Rows of the domain, in columns of its matrix.
+    deal: Deal,
+    /// Neighbouring rows of the domain: where each rank's begin, and the end.
+    rows: Vec<u64>,
+    /// Signals whose columns a rank evaluates.
+    columns: Vec<u64>,
+    /// Signals whose points a rank sums.
+    signals: Vec<u64>,
+}
+
+/// Neighbouring rows of a rank are a multiple of it, unless one rank has all: whole frames are gathered.
+const ROW_GRAIN: u64 = 1 << 11;
+/// The smallest domain of which every rank has columns.
+const LOG_DOMAIN_MIN: u32 = 7;
+
+impl Shares {
+    /// In proportion to `weights`, one for each rank.
+    ///
+    /// # Errors
+    /// [`Invalid::Zero`] without a weight above zero.
+    pub fn new(shape: &Shape, weights: &[u64], cut: Cut) -> Result<Self> {
+        let column_grain = match shape.log_domain < LOG_DOMAIN_MIN {
+            true => shape.signals,
+            false => 1,
+        };
+        Ok(Self {
+            cut,
+            deal: Deal::new(shape.log_domain, weights)?,
+            rows: shares_of_leader(1 << shape.log_domain, ROW_GRAIN, weights),
+            columns: shares_of_leader(shape.signals, column_grain, weights),
+            signals: shares(shape.signals, 1, weights),
+        })
+    }
+
+    /// The cut.
+    pub fn cut(&self) -> Cut {
+        self.cut
+    }
+
+    /// Bytes that go from each rank to each in the first exchange, and in the second: `[r][q]` from r to q. Of
+    /// what a rank keeps, too.
+    pub fn exchanges(&self) -> [Vec<Vec<u64>>; 2] {
+        let ranks = 0..self.ranks();
+        let scalars = |elements: u64| elements * SCALAR_BYTES;
+        match self.cut {
+            Cut::Layout => [0, 1].map(|exchange| {
+                let of = |rank| self.deal.exchanged(exchange, rank, POLYNOMIALS);
+                ranks
+                    .clone()
+                    .map(|rank| of(rank).into_iter().map(scalars).collect())
+                    .collect()
+            }),
+            Cut::Rows | Cut::Columns => {
+                let to_first = |rank: usize| {
+                    let mut to = vec![0; self.ranks()];
+                    to[0] = scalars(self.gathered(rank).iter().sum());
+                    to
+                };
+                let of_first = |rank: usize| match rank {
+                    0 => ranks
+                        .clone()
+                        .map(|rank| scalars(width(&self.rows, rank)))
+                        .collect(),
+                    _ => vec![0; self.ranks()],
+                };
+                [
+                    ranks.clone().map(to_first).collect(),
+                    ranks.clone().map(of_first).collect(),
+                ]
+            }
+        }
+    }
+
+    /// The sizes of a rank's shares, and whether it is the first one: ranks with the same measure take the same.
+    pub fn measure(&self, rank: usize) -> [u64; 5] {
+        [
+            self.deal.share_len(rank),
+            self.deal.exchanged(1, rank, 1).iter().sum(),
+            width(&self.rows, rank),
+            width(&self.signals, rank),
+            u64::from(rank == 0),
+        ]
+    }
+
+    /// Elements of each column that rank 0 gathers of a rank.
+    fn gathered(&self, rank: usize) -> Vec<u64> {
+        match self.cut {
+            Cut::Layout => Vec::new(),
+            Cut::Rows => vec![width(&self.rows, rank); POLYNOMIALS as usize],
+            Cut::Columns => {
+                let n = 1 << self.deal.log_n();
+                let has_some = rank == 0 || width(&self.columns, rank) > 0;
+                vec![if has_some { n } else { 0 }; MATRICES as usize]
+            }
+        }
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.deal.ranks()
+    }
+
+    fn signals(&self, rank: usize) -> Terms {
+        let (start, end) = (self.signals[rank], self.signals[rank + 1]);
+        Terms::Range {
+            start,
+            len: end - start,
+        }
+    }
+}
+
+/// Shares in grains; rank 0 has all of what is not more than one.
+fn shares_of_leader(len: u64, grain: u64, weights: &[u64]) -> Vec<u64> {
+    if len > grain {
+        return shares(len, grain, weights);
+    }
+    let mut bounds = vec![len; weights.len() + 1];
+    bounds[0] = 0;
+    bounds
+}
+
+/// What a rank has of shares with these bounds.
+fn width(bounds: &[u64], rank: usize) -> u64 {
+    bounds[rank + 1] - bounds[rank]
+}
+
+/// A rank among others, and what each has of a proof.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// This rank.
+    pub ranks: &'a Ranks,
+    /// What each rank has: the same on all.
+    pub shares: &'a Shares,
+}
+
+impl Place<'_> {
+    /// What `work` gives on a dry twin of this rank.
+    pub(crate) fn rehearsed<T>(&self, work: impl FnOnce(&Place<'_>) -> T) -> T {
+        let ranks = self.ranks.rehearsal();
+        work(&Place {
+            ranks: &ranks,
+            shares: self.shares,
+        })
+    }
+
+    pub(crate) fn prove<E: PairingCurve>(
+        &self,
+        key: &ProvingKey<E>,
+        witness: &Column<E::Scalar>,
+        random: [E::Scalar; 2],
+    ) -> Result<Proof<E>> {
+        let Self { ranks, shares } = *self;
+        let part = Part {
+            ranks,
+            shares,
+            key,
+            witness,
+        };
+        part.prove(random).inspect_err(|error| ranks.give_up(error))
+    }
+}
+
+/// One rank's part in a proof.
+struct Part<'a, E: PairingCurve> {
+    ranks: &'a Ranks,
+    shares: &'a Shares,
+    key: &'a ProvingKey<E>,
+    witness: &'a Column<E::Scalar>,
+}
+
+impl<E: PairingCurve> Part<'_, E> {
+    fn prove(&self, random: [E::Scalar; 2]) -> Result<Proof<E>> {
+        let Self {
+            key, witness, ranks, ..
+        } = *self;
+        let shape = key.shape()?;
+        for (what, given, expected) in [
+            ("values of a witness", witness.len(), shape.signals),
+            (
+                "ranks of a proof",
+                ranks.size() as u64,
+                self.shares.ranks() as u64,
+            ),
+            (
+                "rows of a domain",
+                1 << self.shares.deal.log_n(),
+                1 << shape.log_domain,
+            ),
+        ] {
+            if given != expected {
+                let what = what.to_owned();
+                return Err(Invalid::Length {
+                    what,
+                    given,
+                    expected,
+                }
+                .into());
+            }
+        }
+        if key.quotient != QuotientBasis::Coset {
+            return Err(Invalid::Setting {
+                name: "number of ranks",
+                reason:
+                    "a key of libsnark or arkworks proves on one rank: make it of the files of circom's tools"
+                        .into(),
+            }
+            .into());
+        }
+        let workspace = witness.workspace();
+        workspace.run(|| {
+            let public = public_signals_of(witness, shape.public)?;
+            let sums = self.sums(&shape)?;
+            let _phase = ranks.phase(PROOF);
+            let sums = self.add_up(sums)?;
+            let proof = match sums {
+                Some(sums) => Some(sums.finish(workspace, key, &public, random)?),
+                None => None,
+            };
+            self.tell(proof)
+        })
+    }
+
+    /// This rank's part of each sum.
+    fn sums(&self, shape: &Shape) -> Result<Sums<E>> {
+        match self.shares.cut {
+            Cut::Layout => self.sums_by_layout(shape),
+            Cut::Rows | Cut::Columns => self.sums_by_leader(shape),
+        }
+    }
+
+    /// With two exchanges, and nothing gathered.
+    fn sums_by_layout(&self, shape: &Shape) -> Result<Sums<E>> {
+        let Self {
+            key, ranks, shares, ..
+        } = *self;
+        let workspace = self.witness.workspace();
+        let transforms = transforms(shape.log_domain, &key.domain)?;
+        let dealt = {
+            let _phase = ranks.phase(AGREEMENT);
+            let available_bytes = workspace.budget.available_bytes();
+            // What later steps hold beside a pass: little, in frames of columns and in digests.
+            let passes_bytes = available_bytes - available_bytes / 8;
+            DealtTransforms::agree(
+                ranks,
+                &shares.deal,
+                transforms.each_ref(),
+                POLYNOMIALS,
+                passes_bytes,
+            )?
+        };
+        let columns = shares.deal.columns(ranks.rank());
+        let values = self.values(
+            shape,
+            Share {
+                row_len: shares.deal.row_len(),
+                first_column: columns.start,
+                columns: columns.end - columns.start,
+                frame_bytes: dealt.input_frame_bytes(),
+                ..Share::all(shape)
+            },
+        )?;
+        let first = {
+            let _phase = (ranks.phase(FIRST_PASS), step!(workspace, "quotient: first pass"));
+            dealt.first_pass(values)?
+        };
+        let (rows, first_sums) = self.beside(FIRST_EXCHANGE, vec![first], || self.first_sums())?;
+        let second = {
+            let _phase = (
+                ranks.phase(MIDDLE_PASS),
+                step!(workspace, "quotient: middle pass"),
+            );
+            dealt.middle_pass(one(rows))?
+        };
+        let (columns, second_sums) = self.beside(SECOND_EXCHANGE, vec![second], || self.second_sums())?;
+        let quotient = {
+            let _phase = (ranks.phase(LAST_PASS), step!(workspace, "quotient: last pass"));
+            dealt.last_pass(&one(columns), &product_less, Placement::Disk)?
+        };
+        let h = self.sum_over_h(self.terms_of_layout(&dealt), &quotient)?;
+        Ok(Sums::of(first_sums, second_sums, h))
+    }
+
+    /// With rank 0 as the one that makes the transforms.
+    fn sums_by_leader(&self, shape: &Shape) -> Result<Sums<E>> {
+        let Self { ranks, shares, .. } = *self;
+        let (workspace, rank) = (self.witness.workspace(), ranks.rank());
+        let values = match shares.cut {
+            Cut::Columns => {
+                let signals = [shares.columns[rank], shares.columns[rank + 1]];
+                let [a, b, _] = self.values(
+                    shape,
+                    Share {
+                        signals,
+                        ..Share::all(shape)
+                    },
+                )?;
+                vec![a, b]
+            }
+            _ => {
+                let rows = Share::rows(shape, shares.rows[rank], shares.rows[rank + 1]);
+                self.values(shape, rows)?.into()
+            }
+        };
+        let gather = values.iter().enumerate().map(|(index, column)| {
+            let column = column.prefix(shares.gathered(rank)[index])?;
+            let (mut sent, mut received) = (vec![0; ranks.size()], vec![0; ranks.size()]);
+            sent[0] = column.len();
+            if rank == 0 {
+                received = (0..ranks.size())
+                    .map(|rank| shares.gathered(rank)[index])
+                    .collect();
+            }
+            Redeal::new(ranks, &column, [sent, received])
+        });
+        let gather = gather.collect::<Result<Vec<_>>>()?;
+        drop(values);
+        let (gathered, first_sums) = self.beside(FIRST_EXCHANGE, gather, || self.first_sums())?;
+        let whole = {
+            let _phase = (ranks.phase(LEADER), step!(workspace, "quotient"));
+            match rank {
+                0 => self.quotient_of(shape, gathered)?,
+                _ => {
+                    drop(gathered);
+                    Draft::scratch(workspace, "no part of the quotient", 0, Placement::Disk)?.finish()?
+                }
+            }
+        };
+        let scatter = {
+            let widths: Vec<u64> = (0..ranks.size()).map(|rank| width(&shares.rows, rank)).collect();
+            let (mut sent, mut received) = (vec![0; ranks.size()], vec![0; ranks.size()]);
+            received[0] = widths[rank];
+            if rank == 0 {
+                sent = widths;
+            }
+            Redeal::new(ranks, &whole, [sent, received])?
+        };
+        drop(whole);
+        let (quotient, second_sums) = self.beside(SECOND_EXCHANGE, vec![scatter], || self.second_sums())?;
+        let terms = Terms::From {
+            first_base: shares.rows[rank],
+            len: width(&shares.rows, rank),
+        };
+        let h = self.sum_over_h([terms], &one(quotient))?;
+        Ok(Sums::of(first_sums, second_sums, h))
+    }
+
+    fn values(&self, shape: &Shape, share: Share) -> Result<[Column<E::Scalar>; 3]> {
+        let _phase = (
+            self.ranks.phase(CONSTRAINTS),
+            step!(self.witness.workspace(), "constraints"),
+        );
+        self.key.constraints.evaluate(self.witness, shape, share)
+    }
+
+    /// The quotient of what rank 0 has gathered.
+    fn quotient_of(&self, shape: &Shape, gathered: Vec<Column<E::Scalar>>) -> Result<Column<E::Scalar>> {
+        let values = match <[_; 3]>::try_from(gathered) {
+            Ok(values) => values,
+            Err(parts) => {
+                // Of both matrices, the parts of all ranks, which are added up.
+                let n = 1u64 << shape.log_domain;
+                let sum = |parts: &Column<E::Scalar>| {
+                    let parts: Vec<_> = (0..parts.len() / n)
+                        .map(|part| parts.part(part * n, n))
+                        .collect::<Result<_>>()?;
+                    combine_columns(&parts, &sum_of, Placement::Disk)
+                };
+                let sums = parts.iter().map(sum).collect::<Result<Vec<_>>>()?;
+                drop(parts);
+                let c = combine_columns(&sums, &product_of, Placement::Disk)?;
+                let [a, b] = <[_; 2]>::try_from(sums).unwrap_or_else(|_| unreachable!("two matrices"));
+                [a, b, c]
+            }
+        };
+        quotient::quotient(values, (shape.log_domain, &self.key.domain), self.key.quotient)
+    }
+
+    fn first_sums(&self) -> Result<FirstSums<E>> {
+        let signals = self.shares.signals(self.ranks.rank());
+        Ok(FirstSums {
+            a: sum_over_a(self.key, self.witness, signals)?,
+            b_g1: sum_over_b_g1(self.key, self.witness, signals)?,
+        })
+    }
+
+    fn second_sums(&self) -> Result<SecondSums<E>> {
+        let signals = self.shares.signals(self.ranks.rank());
+        Ok(SecondSums {
+            b_g2: sum_over_b_g2(self.key, self.witness, signals)?,
+            c: sum_over_c(self.key, self.witness, signals)?,
+        })
+    }
+
+    /// Exchanges, on a thread of its own, and runs `work` here meanwhile.
+    fn beside<T>(
+        &self,
+        phase: &'static str,
+        redeals: Vec<Redeal>,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<(Vec<Column<E::Scalar>>, T)> {
+        let _phase = self.ranks.phase(phase);
+        let workspace = self.witness.workspace();
+        let run = |redeals: Vec<Redeal>| redeals.into_iter().map(Redeal::run).collect::<Result<Vec<_>>>();
+        if workspace.is_dry() {
+            let held: Vec<_> = redeals
+                .iter()
+                .map(|redeal| redeal.hold(workspace))
+                .collect::<Result<_>>()?;
+            let value = work()?;
+            drop(held);
+            let _step = match phase {
+                FIRST_EXCHANGE => step!(workspace, "first exchange"),
+                _ => step!(workspace, "second exchange"),
+            };
+            return Ok((run(redeals)?, value));
+        }
+        std::thread::scope(|scope| {
+            let spawned = std::thread::Builder::new()
+                .name("spillproof-exchange".into())
+                .spawn_scoped(scope, || run(redeals));
+            let exchange = spawned.map_err(|source| Error::Threads { source })?;
+            let value = work().inspect_err(|error| self.ranks.give_up(error));
+            let columns = exchange
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // The first error of the two is the reason for the other.
+            let columns = columns?;
+            Ok((columns, value?))
+        })
+    }
+
+    /// The points of `h` that belong to this rank's part of the quotient, as the last pass leaves it: a list of
+    /// terms for each width of its groups.
+    fn terms_of_layout(&self, dealt: &DealtTransforms<'_, E::Scalar>) -> Vec<Terms> {
+        let deal = &self.shares.deal;
+        let share = deal.columns(self.ranks.rank());
+        let rows = (1 << deal.log_n()) / deal.row_len();
+        let mut terms: Vec<Terms> = Vec::new();
+        for (start, group_width) in dealt.output_groups() {
+            if let Some(Terms::Panels { width, groups, .. }) = terms.last_mut()
+                && *width == group_width
+            {
+                *groups += 1;
+                continue;
+            }
+            terms.push(Terms::Panels {
+                row_len: deal.row_len(),
+                rows,
+                first_column: share.start + start,
+                width: group_width,
+                groups: 1,
+                first_scalar: start * rows,
+            });
+        }
+        terms
+    }
+
+    fn sum_over_h(
+        &self,
+        terms: impl IntoIterator<Item = Terms>,
+        quotient: &Column<E::Scalar>,
+    ) -> Result<Projective<E::G1Config>> {
+        let _phase = (
+            self.ranks.phase(SUM_OVER_H),
+            step!(self.witness.workspace(), "sum over H"),
+        );
+        let mut total = Projective::default();
+        for terms in terms {
+            total += sum::<E::G1Config>(&self.key.h, quotient, terms)?;
+        }
+        Ok(total)
+    }
+
+    /// The sums of all ranks, on rank 0.
+    fn add_up(&self, sums: Sums<E>) -> Result<Option<Sums<E>>> {
+        let g1 = [sums.a, sums.b_g1, sums.c, sums.h];
+        let mut bytes = Vec::new();
+        g1.iter().for_each(|sum| encode::<E::G1Config>(sum, &mut bytes));
+        encode::<E::G2Config>(&sums.b_g2, &mut bytes);
+        let Some(parts) = self.ranks.gather(0, &bytes)? else {
+            return Ok(None);
+        };
+        let parts = if self.ranks.is_dry() { vec![bytes] } else { parts };
+        let mut total = Sums {
+            a: Projective::default(),
+            b_g1: Projective::default(),
+            b_g2: Projective::default(),
+            c: Projective::default(),
+            h: Projective::default(),
+        };
+        let g1_bytes = Point::<E::G1Config>::BYTES;
+        for part in parts {
+            let (g1, g2) = part.split_at(part.len().min(4 * g1_bytes));
+            let sums = [&mut total.a, &mut total.b_g1, &mut total.c, &mut total.h];
+            for (sum, bytes) in sums.into_iter().zip(g1.chunks_exact(g1_bytes)) {
+                *sum += Point::<E::G1Config>::decode(bytes).to_affine::<E::G1Config>();
+            }
+            if g2.len() == Point::<E::G2Config>::BYTES {
+                total.b_g2 += Point::<E::G2Config>::decode(g2).to_affine::<E::G2Config>();
+            }
+        }
+        Ok(Some(total))
+    }
+
+    /// Rank 0's proof, on all ranks.
+    fn tell(&self, proof: Option<Proof<E>>) -> Result<Proof<E>> {
+        let mut bytes = Vec::new();
+        if let Some(proof) = proof {
+            encode::<E::G1Config>(&proof.a.into(), &mut bytes);
+            encode::<E::G1Config>(&proof.c.into(), &mut bytes);
+            encode::<E::G2Config>(&proof.b.into(), &mut bytes);
+        }
+        let (g1_bytes, g2_bytes) = (Point::<E::G1Config>::BYTES, Point::<E::G2Config>::BYTES);
+        bytes.resize(2 * g1_bytes + g2_bytes, 0);
+        self.ranks.broadcast(0, &mut bytes)?;
+        let g1 = |bytes: &[u8]| Point::<E::G1Config>::decode(bytes).to_affine::<E::G1Config>();
+        Ok(Proof {
+            a: g1(&bytes[..g1_bytes]),
+            c: g1(&bytes[g1_bytes..2 * g1_bytes]),
+            b: Point::<E::G2Config>::decode(&bytes[2 * g1_bytes..]).to_affine::<E::G2Config>(),
+        })
+    }
+}
+
+/// The only column of an exchange of one.
+fn one<T>(columns: Vec<T>) -> T {
+    let Some(column) = columns.into_iter().next() else {
+        unreachable!("an exchange of one column brings one");
+    };
+    column
+}
+
+/// The sums beside the first exchange.
+struct FirstSums<E: PairingCurve> {
+    a: Projective<E::G1Config>,
+    b_g1: Projective<E::G1Config>,
+}
+
+/// The sums beside the second exchange.
+struct SecondSums<E: PairingCurve> {
+    b_g2: Projective<E::G2Config>,
+    c: Projective<E::G1Config>,
+}
+
+impl<E: PairingCurve> Sums<E> {
+    fn of(first: FirstSums<E>, second: SecondSums<E>, h: Projective<E::G1Config>) -> Self {
+        Self {
+            a: first.a,
+            b_g1: first.b_g1,
+            b_g2: second.b_g2,
+            c: second.c,
+            h,
+        }
+    }
+}
+
+/// The sum of all columns, element by element, in the place of the first.
+fn sum_of<F: KernelField>(first: &mut [F], others: &[&[F]]) {
+    for other in others {
+        for (sum, value) in first.iter_mut().zip(*other) {
+            *sum = sum.plus(value);
+        }
+    }
+}
+
+/// The product of two columns, element by element, in the place of the first.
+fn product_of<F: KernelField>(first: &mut [F], others: &[&[F]]) {
+    for other in others {
+        for (product, value) in first.iter_mut().zip(*other) {
+            *product = product.times(value);
+        }
+    }
+}
+
+fn encode<P: Curve>(sum: &Projective<P>, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    bytes.resize(start + Point::<P>::BYTES, 0);
+    Point::<P>::from_affine::<P>(&sum.into_affine()).encode(&mut bytes[start..]);
+}

@@ -1,0 +1,242 @@
+//! One proof over several ranks: the same as another library's, whatever the shares are, and a typed error on
+//! every rank, or the right proof, whatever becomes of a message.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use spillproof_engine::column::Placement;
+use spillproof_engine::plan::Rates;
+use spillproof_engine::{Error, Result};
+use spillproof_groth16::{Cut, PairingCurve, Place, Proof, Shares, plan_over_ranks, prove_over_ranks};
+use spillproof_ranks::{Ranks, Settings, Transport, one_process};
+
+use crate::common::column_in;
+use crate::proofs::{blinding, key_on_disk, session};
+use crate::r1cs::{Circuit, Key, Values, text};
+
+const MIB: u64 = 1 << 20;
+const CUTS: [Cut; 3] = [Cut::Layout, Cut::Rows, Cut::Columns];
+
+/// A circuit with its key, and the other library's proof.
+struct Statement<E: PairingCurve> {
+    circuit: Circuit<E::Scalar>,
+    key: Key<E>,
+    random: [E::Scalar; 2],
+    expected: [Vec<u8>; 3],
+}
+
+impl<E: PairingCurve> Statement<E> {
+    fn new(seed: u64, constraints: usize) -> Self {
+        let circuit = Circuit::<E::Scalar>::random(seed, constraints, 2, Values::Full);
+        let key = Key::<E>::new(&circuit, seed);
+        let random = blinding(seed);
+        let expected = key.prove(&circuit, random);
+        Self {
+            circuit,
+            key,
+            random,
+            expected,
+        }
+    }
+
+    /// One rank's part.
+    fn prove(&self, ranks: &Ranks, weights: &[u64], cut: Cut, memory_bytes: u64) -> Result<Proof<E>> {
+        let (_dir, session) = session(memory_bytes, 1);
+        let key = key_on_disk(session.workspace(), &self.circuit, &self.key);
+        let witness = column_in(session.workspace(), &self.circuit.witness, Placement::Disk);
+        let shares = Shares::new(&key.shape()?, weights, cut)?;
+        let place = Place {
+            ranks,
+            shares: &shares,
+        };
+        // Those of rank 0 are taken.
+        let random = if ranks.rank() == 0 {
+            self.random
+        } else {
+            blinding(99)
+        };
+        prove_over_ranks(&session, &place, &key, &witness, random)
+    }
+
+    fn check(&self, proof: Result<Proof<E>>) {
+        assert!(text(&proof.expect("a proof")) == self.expected);
+    }
+}
+
+fn settings(timeout: Duration) -> Settings {
+    Settings {
+        timeout,
+        piece_bytes: 64 << 10,
+        ..Settings::default()
+    }
+}
+
+/// What each rank of a proof returns.
+fn on_ranks<E: PairingCurve>(
+    statement: &Statement<E>,
+    transports: Vec<Arc<dyn Transport>>,
+    (weights, cut): (&[u64], Cut),
+    (memory_bytes, timeout): (u64, Duration),
+) -> Vec<Result<Proof<E>>> {
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = transports
+            .into_iter()
+            .map(|transport| {
+                scope.spawn(move || {
+                    let ranks = Ranks::new(transport, settings(timeout))?;
+                    statement.prove(&ranks, weights, cut, memory_bytes)
+                })
+            })
+            .collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("no panic"))
+            .collect()
+    })
+}
+
+fn transports(size: usize) -> Vec<Arc<dyn Transport>> {
+    let ranks = one_process(size).into_iter();
+    ranks.map(|rank| Arc::new(rank) as Arc<dyn Transport>).collect()
+}
+
+fn same_for_all_shares<E: PairingCurve>(seed: u64) {
+    for constraints in [10, 200, 3000, 10_000] {
+        let statement = Statement::<E>::new(seed, constraints);
+        for weights in [&[1][..], &[1, 1], &[2, 1, 1], &[1; 4], &[4, 1, 1, 0, 1, 1, 3, 1]] {
+            for cut in CUTS {
+                let within = (32 * MIB, Duration::from_secs(120));
+                for proof in on_ranks(&statement, transports(weights.len()), (weights, cut), within) {
+                    statement.check(proof);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn proofs_over_ranks_are_another_library_s_on_bn254() {
+    same_for_all_shares::<Bn254>(1);
+}
+
+#[test]
+fn proofs_over_ranks_are_another_library_s_on_bls12_381() {
+    same_for_all_shares::<Bls12_381>(2);
+}
+
+/// In the smallest budget that the plan of each rank names, and with exactly the bytes that it counts.
+#[test]
+fn a_rank_s_plan_holds() {
+    let statement = Statement::<Bn254>::new(3, 12_000);
+    for cut in CUTS {
+        plan_holds(&statement, &[1, 2, 1], cut);
+    }
+}
+
+fn plan_holds(statement: &Statement<Bn254>, weights: &[u64], cut: Cut) {
+    std::thread::scope(|scope| {
+        for transport in transports(weights.len()) {
+            scope.spawn(move || {
+                let ranks = Ranks::new(transport, settings(Duration::from_secs(120))).expect("ranks");
+                let (_dir, session) = session(64 * MIB, 1);
+                let key = key_on_disk(session.workspace(), &statement.circuit, &statement.key);
+                let shape = key.shape().expect("a shape");
+                let shares = Shares::new(&shape, weights, cut).expect("shares");
+                let dry = ranks.rehearsal();
+                let place = Place {
+                    ranks: &dry,
+                    shares: &shares,
+                };
+                let planned = |budget_bytes| {
+                    plan_over_ranks::<Bn254>(&shape, &place, budget_bytes, 1, &Rates::default())
+                        .expect("a plan")
+                };
+                let smallest_bytes = planned(64 * MIB).smallest_budget_bytes;
+                statement.check(statement.prove(&ranks, weights, cut, smallest_bytes));
+                let rank = ranks.rank();
+                let exchanged = |bytes: fn(&spillproof_ranks::PhaseTraffic) -> u64| -> u64 {
+                    let traffic = ranks.traffic();
+                    let exchanges = traffic.iter().filter(|phase| phase.name.ends_with("exchange"));
+                    exchanges.map(bytes).sum()
+                };
+                let planned = |of: &dyn Fn(&[Vec<u64>], usize) -> u64| -> u64 {
+                    let others = (0..weights.len()).filter(|other| *other != rank);
+                    let both = |other| {
+                        shares
+                            .exchanges()
+                            .iter()
+                            .map(|bytes| of(bytes, other))
+                            .sum::<u64>()
+                    };
+                    others.map(both).sum()
+                };
+                let sent = exchanged(|phase| phase.sent_bytes);
+                assert_eq!(
+                    sent,
+                    planned(&|bytes, other| bytes[rank][other]),
+                    "rank {rank}, {cut:?}"
+                );
+                let received = exchanged(|phase| phase.received_bytes);
+                assert_eq!(
+                    received,
+                    planned(&|bytes, other| bytes[other][rank]),
+                    "rank {rank}, {cut:?}"
+                );
+                // docs/ranks.md: 6 * 32 bytes for each element that goes to another rank, n = 2^14.
+                if cut == Cut::Layout {
+                    let share = (1u64 << 14) * weights[rank] / 4;
+                    assert_eq!(sent, 6 * 32 * (share - share * weights[rank] / 4), "rank {rank}");
+                }
+            });
+        }
+    });
+}
+
+/// Each message of a small proof is lost, late, doubled, cut or flipped.
+#[test]
+fn a_message_that_is_not_right_is_an_error_on_every_rank() {
+    use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
+    let statement = Statement::<Bn254>::new(4, 300);
+    let weights = [1, 1, 1];
+    let within = |seconds| (32 * MIB, Duration::from_secs(seconds));
+    let count = |rank: usize| {
+        let mut counted = transports(3);
+        let plan = FaultPlan::none();
+        counted[rank] = Arc::new(Faulty::new(Arc::clone(&counted[rank]), plan.clone()));
+        for proof in on_ranks(&statement, counted, (&weights, Cut::Layout), within(60)) {
+            statement.check(proof);
+        }
+        plan.messages()
+    };
+    for rank in 0..weights.len() {
+        for message in 0..count(rank) {
+            for fault in [
+                Fault::Lost,
+                Fault::Doubled,
+                Fault::Swapped,
+                Fault::Cut(100),
+                Fault::Flipped(1234),
+            ] {
+                let mut parts = transports(3);
+                let inner = Arc::clone(&parts[rank]);
+                parts[rank] = Arc::new(Faulty::new(inner, FaultPlan::at(message, fault)));
+                let outcomes = on_ranks(&statement, parts, (&weights, Cut::Layout), within(2));
+                let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+                for outcome in outcomes {
+                    match outcome {
+                        Ok(proof) => assert!(text(&proof) == statement.expected),
+                        Err(Error::Ranks(_)) => {}
+                        Err(other) => panic!("rank {rank}, message {message}, {fault:?}: {other}"),
+                    }
+                }
+                // What is doubled, or lost, last of all may go unnoticed by the others.
+                assert!(
+                    failed > 0 || message + 1 >= 1,
+                    "rank {rank}, message {message}, {fault:?}"
+                );
+            }
+        }
+    }
+}
