@@ -7,6 +7,7 @@ mod new;
 mod opening;
 mod proof;
 mod ptau;
+mod ranks;
 mod shell;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub use self::proof::{
     Verified, Verify, opening,
 };
 pub use self::ptau::Ptau;
+pub use self::ranks::{LinkName, OnRanks, PlannedRanks, Sharing};
 pub use self::shell::{Completions, completions, for_help, man, options};
 use crate::failure::Failure;
 use crate::peers::Peer;

@@ -86,6 +86,10 @@ pub enum Failure {
     /// A demonstration without the expected outcome.
     #[error("{0}")]
     Demonstration(String),
+    /// MPI cannot be started or ended.
+    #[cfg(feature = "mpi")]
+    #[error(transparent)]
+    Mpi(#[from] spillproof_mpi::MpiError),
     /// The result cannot be written as JSON.
     #[error("the result as JSON")]
     Json(#[from] serde_json::Error),

@@ -5,6 +5,7 @@
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that
 //!   a command writes.
+//! - [`ranks`]: this process as one of several.
 //! - [`signals`]: what signals do to the program.
 //! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]:
 //!   errors as a user sees them, and exit codes.
@@ -19,6 +20,7 @@ mod limit;
 pub mod log;
 pub mod output;
 pub mod peers;
+pub mod ranks;
 mod read_once;
 pub mod run;
 pub mod signals;

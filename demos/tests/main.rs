@@ -17,6 +17,7 @@ mod new;
 mod of_program;
 mod patches;
 mod plan;
+mod ranks;
 mod refusals;
 mod report;
 mod runs;

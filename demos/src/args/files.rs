@@ -260,6 +260,7 @@ impl Groth16 {
                 witness,
                 proof,
                 public,
+                on: _,
             } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
                 .and_streams("PUBLIC", Some(public)),
             Self::Setup { circuit, powers, key } => {

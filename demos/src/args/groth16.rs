@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::{OnRanks, PlannedRanks};
+
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
 pub enum Groth16 {
-    /// Prove with a key and a witness. The proof is verified before it is written.
+    /// Prove with a key and a witness. The proof is verified before it is written. Under mpirun, all ranks
+    /// prove together, each within a budget of its own, and rank 0 writes the files.
     Prove {
         /// The proving key: a .zkey file, or a container that `groth16 import` made of one.
         key: PathBuf,
@@ -17,6 +20,9 @@ pub enum Groth16 {
         proof: PathBuf,
         /// The new file of public signals, in JSON as snarkjs has it.
         public: PathBuf,
+        /// What is asked of several ranks.
+        #[command(flatten)]
+        on: OnRanks,
     },
     /// Verify a proof; exit status 0 if it verifies. A key whose gamma and delta are equal, as before the
     /// first contribution, is refused: anyone can forge proofs with it.
@@ -114,8 +120,11 @@ pub enum Groth16 {
         key: PathBuf,
         /// Print the time for each of several budgets, from the smallest that works up to this machine's
         /// memory, and no steps.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "ranks")]
         ladder: bool,
+        /// Ranks that it is for.
+        #[command(flatten)]
+        on: PlannedRanks,
     },
 }
 

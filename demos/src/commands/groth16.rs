@@ -7,8 +7,9 @@ use serde::Serialize;
 use spillproof_circom::example::Circuit;
 use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
-    Key as Opened, Proved, Summary, WITHOUT_CONTRIBUTION, contribute as add_contribution,
-    import as import_key, plan as plan_of, setup, summary_of, verify, verify_key,
+    Key as Opened, OverRanks, Proved, RanksPlan, Summary, WITHOUT_CONTRIBUTION,
+    contribute as add_contribution, import as import_key, plan as plan_of, plan_over_ranks as plan_of_ranks,
+    setup, summary_of, verify, verify_key,
 };
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
@@ -16,10 +17,14 @@ use spillproof_format::Curve;
 use spillproof_groth16::iden3::{self, Contributor, Origin};
 
 use super::plan;
+use super::plan_ranks::{self, PhaseSeconds, Reach};
 use super::plan_table::{Place, Rung, climb};
-use crate::args::{AllowInsecure, Global, Groth16 as Command, Groth16Example, Pairing};
+use crate::args::{
+    AllowInsecure, Global, Groth16 as Command, Groth16Example, OnRanks, Pairing, PlannedRanks, Sharing,
+};
 use crate::failure::Failure;
 use crate::output::{Output, write_together};
+use crate::ranks::{self, Job, RankReport};
 use crate::report::progress::Progress;
 use crate::report::steps;
 use crate::run::{Result, Run, hex, start_global_threads};
@@ -35,7 +40,8 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             witness,
             proof,
             public,
-        } => prove_files(global, key, witness, [proof, public]),
+            on,
+        } => prove(global, [key, witness], [proof, public], on),
         Command::Verify {
             key,
             public,
@@ -79,7 +85,7 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
         Command::Inspect { file } => inspect(global, file),
-        Command::Plan { key, ladder } => plan_key(global, key, *ladder),
+        Command::Plan { key, ladder, on } => plan_key(global, key, *ladder, on),
     }
 }
 
@@ -136,11 +142,34 @@ struct ProvedFiles {
     proof: String,
     public: String,
     public_signals: usize,
+    /// What each rank did, where there were several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<Vec<RankReport>>,
 }
 
-fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&Path; 2]) -> Result<()> {
+/// Alone, or as one rank of several.
+fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], on: &OnRanks) -> Result<()> {
+    let Some(job) = Job::join(on)? else {
+        return prove_files(global, inputs, outputs, None);
+    };
+    let proved = job
+        .global(global)
+        .and_then(|global| prove_files(&global, inputs, outputs, Some((&job, on))));
+    job.end(proved)
+}
+
+fn prove_files(
+    global: &Global,
+    [key, witness]: [&Path; 2],
+    [proof, public]: [&Path; 2],
+    job: Option<(&Job, &OnRanks)>,
+) -> Result<()> {
     let mut run = Run::start(global);
-    let outputs = [Output::create(proof)?, Output::create(public)?];
+    let writes = job.is_none_or(|(job, _)| job.is_first());
+    let outputs = match writes {
+        true => vec![Output::create(proof)?, Output::create(public)?],
+        false => Vec::new(),
+    };
     let session = run.session(ByteSize::Auto)?;
     let opened = run.recorder.phase("key", |progress| {
         Opened::open(&session, key, &mut |now| follow(progress, now))
@@ -148,16 +177,36 @@ fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&P
     let witness = run.recorder.phase("witness", |progress| {
         opened.witness(&session, witness, &mut |now| follow(progress, now))
     })?;
-    let proved = run
-        .recorder
-        .phase("prove", |_| opened.prove(&session, &witness))?;
+    let ranks = match job {
+        None => None,
+        Some((job, on)) => {
+            let statement = opened.statement(&witness)?;
+            Some((job.ranks(&statement, session.budget().limit_bytes())?, job, on))
+        }
+    };
+    let proved = run.recorder.phase("prove", |_| match &ranks {
+        None => opened.prove(&session, &witness),
+        Some((ranks, _, on)) => opened.prove_over_ranks(
+            &session,
+            ranks,
+            (&on.sharing.share, on.sharing.cut.into()),
+            &witness,
+        ),
+    })?;
     steps::forget();
+    let reports = match &ranks {
+        None => None,
+        Some((ranks, job, _)) => job.reports(ranks, session.budget().peak_bytes())?,
+    };
     let key = Key::of(key, &opened.summary());
     let Proved {
         proof: proof_text,
         public: public_text,
         public_signals,
     } = proved;
+    if !writes {
+        return Ok(());
+    }
     let texts = [proof_text, public_text];
     write_together(outputs.into_iter().zip(texts).collect())?;
     key.tell(&run);
@@ -166,11 +215,15 @@ fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&P
         proof: proof.display().to_string(),
         public: public.display().to_string(),
         public_signals,
+        ranks: reports,
     };
     run.say(format_args!(
         "{}: a proof that verifies; {}: {} public signals",
         outcome.proof, outcome.public, public_signals
     ));
+    if let Some(reports) = &outcome.ranks {
+        run.say(ranks::table(reports));
+    }
     run.finish("groth16 prove", &outcome)?;
     Ok(())
 }
@@ -491,6 +544,63 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 }
 
 #[derive(Serialize)]
+struct PlannedOverRanks {
+    key: Key,
+    cut: String,
+    rates: Rates,
+    ranks: Vec<Plan>,
+    /// Bytes from each rank to each in both exchanges; a rank's own stay with it.
+    exchanges: [Vec<Vec<u64>>; 2],
+    phases: Vec<PhaseSeconds>,
+    seconds: f64,
+    reach: Vec<Reach>,
+}
+
+fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks) -> Result<()> {
+    let Sharing { share, cut } = &on.sharing;
+    if !share.is_empty() && share.len() != ranks {
+        let shares = share.len();
+        return Err(Failure::Usage(format!(
+            "--share has {shares} weights, and --ranks is {ranks}"
+        )));
+    }
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let budget_bytes = session.budget().limit_bytes();
+    let summary = summary_of(&session, file)?;
+    let shape = (&summary.shape, summary.curve);
+    let planned = |ranks, weights: &[u64]| -> Result<RanksPlan> {
+        let over = OverRanks {
+            ranks,
+            weights,
+            cut: (*cut).into(),
+            piece_bytes: ranks::piece_bytes(budget_bytes) as usize,
+        };
+        Ok(plan_of_ranks(&session, file, shape, &over, budget_bytes)?)
+    };
+    let plan = planned(ranks, share)?;
+    let rates = plan::measured(&session).unwrap_or_default();
+    let (link_name, link) = plan_ranks::link(on.link);
+    let phases = plan_ranks::phases(&plan, &rates, &link);
+    let reach = plan_ranks::reach(&rates, |ranks| planned(ranks, &[]))?;
+    let key = Key::of(file, &summary);
+    key.tell(&run);
+    run.say(plan_ranks::text(&plan, &rates, &phases, (link_name, &reach)));
+    let outcome = PlannedOverRanks {
+        key,
+        cut: format!("{cut:?}").to_lowercase(),
+        rates,
+        ranks: plan_ranks::at(&plan, &rates),
+        exchanges: plan.exchanges,
+        seconds: phases.iter().map(|phase| phase.seconds).sum(),
+        phases,
+        reach,
+    };
+    run.finish_without_table("groth16 plan", &outcome)?;
+    Ok(())
+}
+
+#[derive(Serialize)]
 struct Planned {
     key: Key,
     peak_bytes: u64,
@@ -504,7 +614,10 @@ struct Planned {
     ladder: Vec<Rung>,
 }
 
-fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool) -> Result<()> {
+fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &PlannedRanks) -> Result<()> {
+    if let Some(ranks) = on.ranks {
+        return plan_over_ranks(global, file, ranks as usize, on);
+    }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let summary = summary_of(&session, file)?;

@@ -13,6 +13,7 @@ mod oom_proof;
 mod open_verify;
 pub mod plan;
 mod plan_on_gpu;
+mod plan_ranks;
 mod plan_table;
 pub mod prove;
 mod ptau;

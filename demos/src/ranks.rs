@@ -1,0 +1,302 @@
+//! This process as one rank of a job, where MPI started it as one.
+//!
+//! In: what the launcher says in the environment. Out: the [`Ranks`] of a statement, and at the end the same
+//! outcome on all of them: every rank exits with 0, or none. A failure of one rank, before or after they
+//! agreed on a statement, is told to the others at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use spillproof_engine::budget::ByteSize;
+use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport};
+
+use crate::args::{Global, OnRanks};
+use crate::failure::Failure;
+use crate::run::Result;
+
+/// Pieces of an exchange, of which five are in memory, at most and at least.
+const PIECE_BYTES_MAX: u64 = 4 << 20;
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+/// A piece is this part of the budget at most.
+const PIECE_SHARE: u64 = 64;
+
+/// How long the others have to print their failures when one rank has failed.
+#[cfg(feature = "mpi")]
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A job of several ranks.
+pub struct Job {
+    transport: Arc<dyn Transport>,
+    /// What ranks agree in, before they have a statement.
+    lobby: Ranks,
+    timeout: Duration,
+    #[cfg(feature = "mpi")]
+    mpi: spillproof_mpi::Mpi,
+}
+
+impl Job {
+    /// The job that this process belongs to; `None` where it is alone.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] in a program without MPI that was started as one of several; MPI's.
+    pub fn join(on: &OnRanks) -> Result<Option<Self>> {
+        let Some(launched) = spillproof_ranks::launched() else {
+            return refuse_alone(on);
+        };
+        if launched.size == Some(1) {
+            return refuse_alone(on);
+        }
+        start(on)
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.lobby.rank()
+    }
+
+    /// Whether this is the rank that writes results.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// The options of this rank: one rank speaks.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] without a budget: ranks of one machine would each take all of its memory.
+    pub fn global(&self, global: &Global) -> Result<Global> {
+        if matches!(global.memory, None | Some(ByteSize::Auto)) && global.limit.is_none() {
+            return Err(Failure::Usage(format!(
+                "--memory (SPILLPROOF_MEMORY) is missing: each of the {} ranks has a budget of so many bytes",
+                self.lobby.size()
+            )));
+        }
+        let is_first = self.is_first();
+        Ok(Global {
+            quiet: global.quiet || !is_first,
+            json: global.json && is_first,
+            ..global.clone()
+        })
+    }
+
+    /// The ranks, when all of them have the same statement. Pieces are those of the smallest budget.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::Ranks`].
+    pub fn ranks(&self, statement: &[u8], budget_bytes: u64) -> Result<Ranks> {
+        let mut piece = piece_bytes(budget_bytes).to_le_bytes();
+        let least = &mut |sum: &mut [u8], other: &[u8]| {
+            let value = |bytes: &[u8]| bytes.try_into().map_or(PIECE_BYTES_MIN, u64::from_le_bytes);
+            let least = value(sum).min(value(other));
+            sum.copy_from_slice(&least.to_le_bytes());
+        };
+        self.lobby.reduce(0, &mut piece, least).map_err(engine)?;
+        self.lobby.broadcast(0, &mut piece).map_err(engine)?;
+        let settings = Settings {
+            timeout: self.timeout,
+            piece_bytes: u64::from_le_bytes(piece) as usize,
+            job: *blake3::hash(statement).as_bytes(),
+        };
+        Ranks::new(Arc::clone(&self.transport), settings).map_err(engine)
+    }
+
+    /// What every rank did, on rank 0.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::Ranks`].
+    pub fn reports(&self, ranks: &Ranks, budget_peak_bytes: u64) -> Result<Option<Vec<RankReport>>> {
+        let report = RankReport {
+            rank: self.rank(),
+            budget_peak_bytes,
+            phases: ranks.traffic().iter().map(PhaseReport::of).collect(),
+        };
+        let gathered = ranks.gather(0, &serde_json::to_vec(&report)?).map_err(engine)?;
+        let Some(parts) = gathered else {
+            return Ok(None);
+        };
+        let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
+        Ok(Some(parts.iter().map(read).collect::<serde_json::Result<_>>()?))
+    }
+
+    /// Ends the job: with its outcome on this rank, or with that of another one that failed.
+    ///
+    /// # Errors
+    /// The failure of this rank, or [`spillproof_engine::Error::Ranks`].
+    pub fn end<T>(self, outcome: Result<T>) -> Result<T> {
+        let outcome = outcome.and_then(|value| {
+            self.lobby.barrier().map_err(engine)?;
+            Ok(value)
+        });
+        match outcome {
+            Ok(value) => {
+                self.finish()?;
+                Ok(value)
+            }
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn finish(self) -> Result<()> {
+        Ok(self.mpi.finish()?)
+    }
+
+    /// A launcher ends all ranks when one has ended: so each prints its failure before.
+    #[cfg(feature = "mpi")]
+    fn fail<T>(self, failure: Failure) -> Result<T> {
+        self.lobby.give_up(&failure);
+        // In one piece: other ranks print at the same time.
+        let line = format!("rank {}: {}\n", self.rank(), failure.explain());
+        let _closed = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        self.mpi.fail(i32::from(failure.exit_code()), GRACE)
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn finish(self) -> Result<()> {
+        Ok(())
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn fail<T>(self, failure: Failure) -> Result<T> {
+        self.lobby.give_up(&failure);
+        Err(failure)
+    }
+}
+
+/// Bytes of a message that a budget has room for: a power of two.
+pub fn piece_bytes(budget_bytes: u64) -> u64 {
+    let share = (budget_bytes / PIECE_SHARE).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX);
+    1 << share.ilog2()
+}
+
+fn engine(error: spillproof_ranks::RankError) -> Failure {
+    Failure::Engine(error.into())
+}
+
+/// One rank alone has no use for shares.
+fn refuse_alone(on: &OnRanks) -> Result<Option<Job>> {
+    match on.sharing.share.len() {
+        0 | 1 => Ok(None),
+        shares => Err(Failure::Usage(format!(
+            "--share has {shares} weights, and this process is one rank: start {shares} of them, with mpirun -n {shares}"
+        ))),
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn start(_: &OnRanks) -> Result<Option<Job>> {
+    Err(Failure::Usage(
+        "a launcher of MPI started this program as one rank of several, and it was built without MPI: build it with \
+         `cargo build --release --features mpi`"
+            .into(),
+    ))
+}
+
+#[cfg(feature = "mpi")]
+fn start(on: &OnRanks) -> Result<Option<Job>> {
+    let mpi = spillproof_mpi::Mpi::start()?;
+    let transport = mpi.transport();
+    let timeout = Duration::from_secs(on.rank_timeout);
+    let settings = Settings {
+        timeout,
+        piece_bytes: PIECE_BYTES_MIN as usize,
+        ..Settings::default()
+    };
+    let lobby = Ranks::new(Arc::clone(&transport), settings).map_err(engine)?;
+    let job = Job {
+        transport,
+        lobby,
+        timeout,
+        mpi,
+    };
+    let (shares, ranks) = (on.sharing.share.len(), job.lobby.size());
+    if shares != 0 && shares != ranks {
+        let failure = Failure::Usage(format!(
+            "--share has {shares} weights, and there are {ranks} ranks"
+        ));
+        return job.fail(failure);
+    }
+    Ok(Some(job))
+}
+
+/// What one rank did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RankReport {
+    /// Its number.
+    pub rank: usize,
+    /// The most bytes that its buffers took.
+    pub budget_peak_bytes: u64,
+    /// Phase after phase.
+    pub phases: Vec<PhaseReport>,
+}
+
+/// One phase of one rank.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// Its name.
+    pub phase: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// How long it waited for other ranks.
+    pub waited_seconds: f64,
+    /// Bytes sent, without the envelopes of messages.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+}
+
+impl PhaseReport {
+    fn of(traffic: &PhaseTraffic) -> Self {
+        Self {
+            phase: traffic.name.to_owned(),
+            seconds: traffic.elapsed.as_secs_f64(),
+            waited_seconds: traffic.waited.as_secs_f64(),
+            sent_bytes: traffic.sent_bytes,
+            received_bytes: traffic.received_bytes,
+        }
+    }
+}
+
+/// The slowest rank of each phase, and what all ranks sent in it.
+pub fn table(reports: &[RankReport]) -> String {
+    use std::fmt::Write as _;
+    let Some(first) = reports.first() else {
+        return String::new();
+    };
+    let mut text = format!(
+        "\n{:<16} {:>8} {:>8} {:>8} {:>12} {:>12}\n",
+        "phase", "slowest", "seconds", "waited", "sent a rank", "sent by all"
+    );
+    for (index, phase) in first.phases.iter().enumerate() {
+        let of_ranks = || {
+            reports
+                .iter()
+                .filter_map(|report| Some((report.rank, report.phases.get(index)?)))
+        };
+        // A rank that waits for another one is not the slow one.
+        let work = |phase: &PhaseReport| phase.seconds - phase.waited_seconds;
+        let slowest = of_ranks().max_by(|(_, a), (_, b)| work(a).total_cmp(&work(b)));
+        let Some((rank, slowest)) = slowest else {
+            continue;
+        };
+        let sent = || of_ranks().map(|(_, phase)| phase.sent_bytes);
+        let bytes = |bytes: u64| spillproof_engine::budget::format_bytes(bytes);
+        let _infallible = writeln!(
+            text,
+            "{:<16} {:>8} {:>8.2} {:>8.2} {:>12} {:>12}",
+            phase.phase,
+            format!("rank {rank}"),
+            slowest.seconds,
+            slowest.waited_seconds,
+            bytes(sent().max().unwrap_or(0)),
+            bytes(sent().sum()),
+        );
+    }
+    let peaks = reports.iter().map(|report| report.budget_peak_bytes);
+    let peak = spillproof_engine::budget::format_bytes(peaks.max().unwrap_or(0));
+    let _infallible = write!(
+        text,
+        "waited: for other ranks, on the slowest one; buffers of a rank: {peak} at most"
+    );
+    text
+}
