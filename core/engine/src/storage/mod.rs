@@ -554,11 +554,8 @@ pub(crate) fn raise_open_files() {
 /// The room that is left on the disk of a folder; `None` where the file system does not tell.
 fn free_bytes_of(folder: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(folder).ok()?;
-    let blocks = match rustix::process::geteuid().is_root() {
-        true => stat.f_bfree,
-        false => stat.f_bavail,
-    };
-    (stat.f_blocks > 0).then(|| blocks.saturating_mul(stat.f_frsize))
+    // As `df` says it. More may be free, but reserved: for root, or, as some mounts have it, for another user.
+    (stat.f_blocks > 0).then(|| stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]

@@ -97,7 +97,9 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     let shape = QuotientShape::new(sources, numerator, domain);
     let (available, held) = (workspace.budget.available_bytes(), workspace.budget.held_bytes());
     let results = shape.results_in(&workspace.budget);
-    let plan = QuotientPlan::choose(&shape, available, results, tile_rows).map_err(|needed| {
+    // A dry run has no disk.
+    let free_disk = workspace.storage.free_bytes().unwrap_or(u64::MAX);
+    let plan = QuotientPlan::choose(&shape, available, free_disk, results, tile_rows).map_err(|needed| {
         Error::BudgetTooSmall {
             what: format!(
                 "the quotient of {} columns of 2^{} beside {held} bytes held",

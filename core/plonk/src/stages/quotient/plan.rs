@@ -119,22 +119,26 @@ impl QuotientPlan {
     /// [`Error::BudgetTooSmall`] with the smallest number of bytes that works.
     pub fn new(shape: &QuotientShape, available_bytes: u64) -> Result<Self> {
         let results = shape.results_in(&Budget::new(available_bytes));
-        Self::choose(shape, available_bytes, results, None).map_err(|needed_bytes| Error::BudgetTooSmall {
-            what: format!(
-                "the quotient of {} columns of 2^{}",
-                shape.read.len(),
-                shape.log_n
-            ),
-            needed_bytes,
-            limit_bytes: available_bytes,
+        Self::choose(shape, available_bytes, u64::MAX, results, None).map_err(|needed_bytes| {
+            Error::BudgetTooSmall {
+                what: format!(
+                    "the quotient of {} columns of 2^{}",
+                    shape.read.len(),
+                    shape.log_n
+                ),
+                needed_bytes,
+                limit_bytes: available_bytes,
+            }
         })
     }
 
     /// The best plan, with tiles of `tile_rows` if that is given, and the pieces in `results`; else the bytes
-    /// that would do.
+    /// that would do. A plan that takes more cosets together takes more of the disk: one that the disk has no
+    /// room for is taken only if there is no other.
     pub(super) fn choose(
         shape: &QuotientShape,
         available_bytes: u64,
+        free_disk_bytes: u64,
         results: Placement,
         tile_rows: Option<u64>,
     ) -> Result<Self, u64> {
@@ -143,7 +147,7 @@ impl QuotientPlan {
         // All on disk takes least: where pieces in memory leave too little for the rest, and for the number
         // of bytes that would do.
         for results in [results, Placement::Disk] {
-            let mut best = None::<((bool, u64), Self)>;
+            let mut best = None::<((bool, bool, u64), Self)>;
             needed = u64::MAX;
             for plan in Self::candidates(shape, results, tile_rows) {
                 let in_memory = [
@@ -153,7 +157,8 @@ impl QuotientPlan {
                 for plan in in_memory.into_iter().flatten().chain([plan]) {
                     let bytes = plan.leased_bytes();
                     needed = needed.min(bytes);
-                    let cost = (bytes > roomy_bytes, plan.cost());
+                    let is_beyond_disk = plan.disk_bytes() > free_disk_bytes;
+                    let cost = (is_beyond_disk, bytes > roomy_bytes, plan.cost());
                     if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
                         best = Some((cost, plan));
                     }
