@@ -26,33 +26,23 @@ use super::proof::{Sums, public_signals_of, sum, sum_over_a, sum_over_b_g1, sum_
 use super::quotient::{self, product_less, transforms};
 use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
 
-/// The phases of a proof over ranks, in their order. Sums over the witness go on beside the exchanges.
-pub const PHASES: [&str; 10] = [
-    AGREEMENT,
-    CONSTRAINTS,
-    FIRST_PASS,
-    FIRST_EXCHANGE,
-    MIDDLE_PASS,
-    LEADER,
-    SECOND_EXCHANGE,
-    LAST_PASS,
-    SUM_OVER_H,
-    PROOF,
-];
+// The phases of a proof over ranks, in their order.
 const AGREEMENT: &str = "agreement";
 const CONSTRAINTS: &str = "constraints";
 const FIRST_PASS: &str = "first pass";
 const FIRST_EXCHANGE: &str = "first exchange";
 const MIDDLE_PASS: &str = "middle pass";
 const LEADER: &str = "transforms of rank 0";
-/// Columns that are transformed; those of them that are linear in the witness.
-const POLYNOMIALS: u64 = 3;
-const MATRICES: u64 = 2;
-const SCALAR_BYTES: u64 = 32;
 const SECOND_EXCHANGE: &str = "second exchange";
 const LAST_PASS: &str = "last pass";
 const SUM_OVER_H: &str = "sum over H";
 const PROOF: &str = "proof";
+
+/// Columns of values that are transformed.
+const POLYNOMIALS: u64 = 3;
+/// Those of them whose parts, of different signals, add up.
+const MATRICES: u64 = 2;
+const SCALAR_BYTES: u64 = 32;
 
 /// How the transforms of a proof are cut over ranks. Sums are dealt out in each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +76,8 @@ pub struct Shares {
 
 /// Neighbouring rows of a rank are a multiple of it, unless one rank has all: whole frames are gathered.
 const ROW_GRAIN: u64 = 1 << 11;
+/// Points of the longest frame, of a container of BN254.
+const SIGNAL_GRAIN: u64 = 1 << 10;
 /// The smallest domain of which every rank has columns.
 const LOG_DOMAIN_MIN: u32 = 7;
 
@@ -99,18 +91,18 @@ impl Shares {
             true => shape.signals,
             false => 1,
         };
+        // Sums begin at a frame's start, unless that would leave ranks without work.
+        let signal_grain = match shape.signals / SIGNAL_GRAIN < weights.len() as u64 {
+            true => 1,
+            false => SIGNAL_GRAIN,
+        };
         Ok(Self {
             cut,
             deal: Deal::new(shape.log_domain, weights)?,
             rows: shares_of_leader(1 << shape.log_domain, ROW_GRAIN, weights),
             columns: shares_of_leader(shape.signals, column_grain, weights),
-            signals: shares(shape.signals, 1, weights),
+            signals: shares(shape.signals, signal_grain, weights),
         })
-    }
-
-    /// The cut.
-    pub fn cut(&self) -> Cut {
-        self.cut
     }
 
     /// Bytes that go from each rank to each in the first exchange, and in the second: `[r][q]` from r to q. Of
@@ -250,29 +242,14 @@ impl<E: PairingCurve> Part<'_, E> {
             key, witness, ranks, ..
         } = *self;
         let shape = key.shape()?;
-        for (what, given, expected) in [
-            ("values of a witness", witness.len(), shape.signals),
-            (
-                "ranks of a proof",
-                ranks.size() as u64,
-                self.shares.ranks() as u64,
-            ),
-            (
-                "rows of a domain",
-                1 << self.shares.deal.log_n(),
-                1 << shape.log_domain,
-            ),
-        ] {
-            if given != expected {
-                let what = what.to_owned();
-                return Err(Invalid::Length {
-                    what,
-                    given,
-                    expected,
-                }
-                .into());
-            }
-        }
+        let Shares { deal, .. } = self.shares;
+        Invalid::unless_equal("values of a witness", witness.len(), shape.signals)?;
+        Invalid::unless_equal(
+            "ranks of a proof",
+            ranks.size() as u64,
+            self.shares.ranks() as u64,
+        )?;
+        Invalid::unless_equal("rows of a domain", 1 << deal.log_n(), 1 << shape.log_domain)?;
         if key.quotient != QuotientBasis::Coset {
             return Err(Invalid::Setting {
                 name: "number of ranks",
@@ -337,7 +314,7 @@ impl<E: PairingCurve> Part<'_, E> {
         )?;
         let first = {
             let _phase = (ranks.phase(FIRST_PASS), step!(workspace, "quotient: first pass"));
-            dealt.first_pass(values)?
+            dealt.first_pass(values.into())?
         };
         let (rows, first_sums) = self.beside(FIRST_EXCHANGE, vec![first], || self.first_sums())?;
         let second = {

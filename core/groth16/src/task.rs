@@ -92,7 +92,7 @@ pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
     place.prove(key, witness, random)
 }
 
-/// What one rank's part of a proof will take, with a key of circom's tools of this shape: key and witness are on
+/// The plan of one rank's part of a proof, with a key of circom's tools of this shape. Key and witness are on the
 /// disk.
 ///
 /// # Errors

@@ -529,6 +529,22 @@ impl Invalid {
         Err(Self::Index { what, index, count })
     }
 
+    /// Refuses another number of things than `expected`.
+    ///
+    /// # Errors
+    /// [`Self::Length`].
+    pub fn unless_equal(what: impl Into<String>, given: u64, expected: u64) -> Result<(), Self> {
+        if given == expected {
+            return Ok(());
+        }
+        let what = what.into();
+        Err(Self::Length {
+            what,
+            given,
+            expected,
+        })
+    }
+
     /// Refuses more than `limit` things.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ impl Side {
 /// Elements of the smallest frame.
 pub(super) const FRAME_MIN: u64 = 1 << 7;
 
-/// Elements of what one rank sends to another of one column, in whole frames.
+/// The elements of one column that one rank sends to another, filled up to whole frames.
 pub(super) fn stride_of(elements: u64) -> u64 {
     elements.next_multiple_of(FRAME_MIN)
 }

@@ -5,7 +5,7 @@
 //! messages' digests ([`spillproof_ranks`]). Memory: five pieces, of [`Ranks::piece_bytes`] at most.
 
 use spillproof_format::header::FRAME_BYTES_MIN;
-use spillproof_ranks::Ranks;
+use spillproof_ranks::{Asked, Ranks};
 
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{Behind, Column, Draft, Element, Placement, Reader, Region, SharedDraft, Workspace};
@@ -57,21 +57,10 @@ impl Redeal {
     pub fn new<E: Element>(ranks: &Ranks, column: &Column<E>, lengths: [Vec<u64>; 2]) -> Result<Self> {
         let column = column.cast::<[u8; BYTES]>()?;
         let workspace = column.workspace();
-        for (what, given, expected) in [
-            ("elements of spans", lengths[0].iter().sum(), column.len()),
-            ("spans for ranks", lengths[0].len() as u64, ranks.size() as u64),
-            ("spans of ranks", lengths[1].len() as u64, ranks.size() as u64),
-        ] {
-            if given != expected {
-                let what = what.to_owned();
-                return Err(Invalid::Length {
-                    what,
-                    given,
-                    expected,
-                }
-                .into());
-            }
-        }
+        let size = ranks.size() as u64;
+        Invalid::unless_equal("elements of spans", lengths[0].iter().sum(), column.len())?;
+        Invalid::unless_equal("spans for ranks", lengths[0].len() as u64, size)?;
+        Invalid::unless_equal("spans of ranks", lengths[1].len() as u64, size)?;
         let is_other = |(rank, len): (usize, &u64)| rank != ranks.rank() && *len > 0;
         if !lengths
             .iter()
@@ -108,7 +97,7 @@ impl Redeal {
             Placement::Disk,
             frame_bytes as usize,
         )?;
-        let regions = pieces(ranks, &lengths[0]);
+        let regions = pieces(ranks, &lengths)?;
         let reader_bytes = regions.iter().map(|region| column.region_bytes(*region)).max();
         let reader_bytes = reader_bytes.unwrap_or(0).max(PAGE_BYTES as u64);
         let end = match workspace.is_dry() {
@@ -205,10 +194,7 @@ impl Transfer {
             reader.next_into(elements)?;
             Ok(())
         };
-        let starts: Vec<u64> = received
-            .iter()
-            .scan(0, |next, bytes| Some(std::mem::replace(next, *next + bytes)))
-            .collect();
+        let starts = starts(received);
         let mut sink = |from: usize, offset: u64, bytes: &[u8]| -> Result<()> {
             let (elements, _) = bytes.as_chunks::<BYTES>();
             let region = Region::Span {
@@ -223,20 +209,22 @@ impl Transfer {
     }
 }
 
+/// Where the span of each rank begins.
+fn starts(lengths: &[u64]) -> Vec<u64> {
+    let before = lengths
+        .iter()
+        .scan(0, |next, bytes| Some(std::mem::replace(next, *next + bytes)));
+    before.collect()
+}
+
 /// The pieces of a column's spans, in the order in which an exchange asks for them.
-fn pieces(ranks: &Ranks, sent: &[u64]) -> Vec<Region> {
-    let piece = (ranks.piece_bytes() / BYTES) as u64;
-    let mut regions = Vec::new();
-    for step in 0..ranks.size() {
-        let to = (ranks.rank() + step) % ranks.size();
-        let start = sent[..to].iter().sum::<u64>() / BYTES as u64;
-        let end = start + sent[to] / BYTES as u64;
-        regions.extend((start..end).step_by(piece as usize).map(|start| Region::Span {
-            start,
-            len: piece.min(end - start),
-        }));
-    }
-    regions
+fn pieces(ranks: &Ranks, [sent, received]: &[Vec<u64>; 2]) -> Result<Vec<Region>> {
+    let starts = starts(sent);
+    let piece = |asked: Asked| Region::Span {
+        start: (starts[asked.rank] + asked.offset) / BYTES as u64,
+        len: (asked.bytes / BYTES) as u64,
+    };
+    Ok(ranks.all_to_all_order(sent, received)?.map(piece).collect())
 }
 
 /// The bytes of the longest piece of spans of so many bytes, in whole pages.

@@ -85,6 +85,12 @@ impl Terms {
                 let frames = width.div_ceil(frame_elements) + 1;
                 (frames * frame_elements).div_ceil(width)
             }
+            // A chunk has a frame's elements at least, and begins inside of one; so do its scalars, of which a
+            // frame has no more bytes.
+            Self::Range { start, .. }
+            | Self::From {
+                first_base: start, ..
+            } if !start.is_multiple_of(frame_elements) => 2,
             _ => 1,
         }
     }

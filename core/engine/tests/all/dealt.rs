@@ -49,7 +49,7 @@ impl Quotient {
         }
     }
 
-    /// What one rank does, and where its output belongs.
+    /// The output of one rank.
     fn part(
         &self,
         ranks: &Ranks,
@@ -153,7 +153,7 @@ fn a_rank_sends_its_share_for_others_and_a_dry_run_counts_it() {
                 }
                 writer.finish()
             };
-            let inputs = [columns()?, columns()?, columns()?];
+            let inputs = vec![columns()?, columns()?, columns()?];
             let redeal = dealt.first_pass(inputs)?;
             let _phase = ranks.phase("exchange");
             let held = workspace.is_dry().then(|| redeal.hold(workspace)).transpose()?;

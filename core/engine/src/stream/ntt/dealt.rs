@@ -71,19 +71,10 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
         available_bytes: u64,
     ) -> Result<Self> {
         let n = 1u64 << deal.log_n();
-        let lengths = transforms.map(|transform| ("elements of a dealt transform", 1 << transform.log_n, n));
-        let parties = ("ranks of a deal", deal.ranks() as u64, ranks.size() as u64);
-        for (what, given, expected) in [lengths[0], lengths[1], parties] {
-            if given != expected {
-                let what = what.to_owned();
-                return Err(Invalid::Length {
-                    what,
-                    given,
-                    expected,
-                }
-                .into());
-            }
+        for transform in transforms {
+            Invalid::unless_equal("elements of a dealt transform", 1 << transform.log_n, n)?;
         }
+        Invalid::unless_equal("ranks of a deal", deal.ranks() as u64, ranks.size() as u64)?;
         let [log_n1, log_n2] = deal.log_lengths();
         let halves = |transform, log_lengths| Halves {
             tiles: &ScalarTiles,
@@ -136,41 +127,27 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
     ///
     /// # Errors
     /// [`Invalid::Length`] for other inputs than were agreed on; what reading and writing columns may give.
-    pub fn first_pass(&self, inputs: impl IntoIterator<Item = Column<F>>) -> Result<Redeal> {
-        let share = self.share(Side::Columns);
-        let (mut pass, mut given) = (None, 0);
-        for input in inputs {
-            let expected = self.deal.share_len(self.ranks.rank());
-            if input.len() != expected || given == self.inputs {
-                return Err(Invalid::Length {
-                    what: "elements of a dealt column".into(),
-                    given: input.len(),
-                    expected,
-                }
-                .into());
+    pub fn first_pass(&self, inputs: Vec<Column<F>>) -> Result<Redeal> {
+        Invalid::unless_equal("columns of a dealt transform", inputs.len() as u64, self.inputs)?;
+        let (share, share_len) = (self.share(Side::Columns), self.deal.share_len(self.ranks.rank()));
+        for input in &inputs {
+            Invalid::unless_equal("elements of a dealt column", input.len(), share_len)?;
+        }
+        let Some(first) = inputs.first() else {
+            return Err(Invalid::Empty {
+                what: "columns of a dealt transform",
             }
-            if pass.is_none() {
-                pass = Some(self.outgoing(Side::Columns, self.first_width, input.workspace())?);
-            }
-            let Some(pass) = &mut pass else {
-                unreachable!("it was made above");
-            };
-            let twiddles = self.halves[0].twiddles(0)?;
+            .into());
+        };
+        let mut pass = self.outgoing(Side::Columns, self.first_width, first.workspace())?;
+        let twiddles = self.halves[0].twiddles(0)?;
+        for (index, input) in (0..).zip(inputs) {
             let regions = |group: Group| panels(self.deal.len(Side::Rows), share.width, group);
-            self.to_blocks(pass, (&input, given), &regions, 1, &|tile, group| {
+            self.to_blocks(&mut pass, (&input, index), &regions, 1, &|tile, group| {
                 self.halves[0].first(tile, group, &twiddles);
             })?;
-            given += 1;
         }
-        match pass {
-            Some(pass) if given == self.inputs => self.redeal(pass),
-            _ => Err(Invalid::Length {
-                what: "columns of a dealt transform".into(),
-                given,
-                expected: self.inputs,
-            }
-            .into()),
-        }
+        self.redeal(pass)
     }
 
     /// The second half of the first transform and the first of the second, over this rank's rows.
@@ -277,7 +254,7 @@ struct Outgoing<F> {
     draft: Draft<F>,
 }
 
-/// What one group of a rank's next pass takes of this rank's share.
+/// A part of this rank's share: all that one group of one rank will read in the next pass.
 struct Block {
     /// The first of its rows in a tile of this pass, and how many.
     rows: Group,
@@ -500,7 +477,7 @@ impl Tile {
         (self.elements * size_of::<F>() as u64).next_multiple_of(PAGE_BYTES as u64)
     }
 
-    /// Bytes of a band in memory, and of those that are being written.
+    /// Bytes of the band in memory, and of the bands that are being written.
     fn behind_bytes<F: Element>(&self) -> u64 {
         let band = self.band.max(FRAME_MIN);
         band * (size_of::<F>() as u64 + BANDS_BEHIND as u64 * F::BYTES as u64)
