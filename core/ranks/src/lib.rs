@@ -48,6 +48,6 @@ pub use link::{Link, Switch};
 pub use measure::measure_link;
 pub use one_process::{OneProcess, one_process};
 pub use paced::{Clock, Paced, SimulatedClock, SystemClock};
-pub use ranks::{PIECE_BYTES_MAX, Phase, Ranks, Settings, Sink, Source, VALUE_BYTES_MAX};
+pub use ranks::{Asked, PIECE_BYTES_MAX, Phase, Ranks, Settings, Sink, Source, VALUE_BYTES_MAX};
 pub use traffic::PhaseTraffic;
 pub use transport::{REASON_BYTES_MAX, Transport, bounded_reason};

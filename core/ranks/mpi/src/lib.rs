@@ -162,7 +162,7 @@ impl Mpi {
 
     /// Ends the process after an error, when this rank has printed it. Other ranks get so long to find an
     /// error of their own, and to print it, since a launcher ends all when one has ended. Then `MPI_Abort`
-    /// ends those that hang.
+    /// ends the ranks that hang.
     ///
     /// `status` should not be 0: 0 is taken as 1.
     pub fn fail(self, status: i32, grace: Duration) -> ! {

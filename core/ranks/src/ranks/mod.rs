@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use call::{Call, Wire};
 pub use collective::VALUE_BYTES_MAX;
-pub use stream::{Sink, Source};
+pub use stream::{Asked, Sink, Source};
 
 use crate::envelope::ENVELOPE_BYTES;
 use crate::error::{RankError, TransportFault};

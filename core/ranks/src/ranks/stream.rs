@@ -21,6 +21,17 @@ pub type Source<'a, E> = &'a mut dyn FnMut(usize, u64, &mut [u8]) -> Result<(), 
 /// Takes a piece from a rank: the rank, the offset, the piece.
 pub type Sink<'a, E> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), E>;
 
+/// A piece that a source is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The rank that it is for.
+    pub rank: usize,
+    /// Where it begins in the bytes for that rank.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
 impl Ranks {
     /// Streams `send_lengths[q]` bytes to each rank q, and `receive_lengths[r]` from each rank r. In step s =
     /// 0, 1, .., d - 1 this rank sends to `(rank + s) mod d` and receives from `(rank - s) mod d`, both at
@@ -48,6 +59,27 @@ impl Ranks {
             .seat()
             .all_to_all(send_lengths, receive_lengths, self.piece_bytes());
         self.stream(Kind::AllToAll, turns, buffers, source, sink)
+    }
+
+    /// The pieces that [`Self::all_to_all`] will ask its source for, in their order.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` for lists that have no entry for each rank.
+    pub fn all_to_all_order<'a>(
+        &self,
+        send_lengths: &'a [u64],
+        receive_lengths: &'a [u64],
+    ) -> Result<impl Iterator<Item = Asked> + use<'a>, RankError> {
+        self.check_lengths(&[send_lengths, receive_lengths])?;
+        let turns = self
+            .seat()
+            .all_to_all(send_lengths, receive_lengths, self.piece_bytes());
+        Ok(turns.filter_map(|turn| turn.send).map(|part| Asked {
+            rank: part.peer,
+            offset: part.offset,
+            bytes: part.bytes,
+        }))
     }
 
     /// Streams `lengths[r]` bytes from each rank r to the root, whose sink gets all of them; other ranks need
