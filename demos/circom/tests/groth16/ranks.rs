@@ -231,9 +231,10 @@ fn a_message_that_is_not_right_is_an_error_on_every_rank() {
                         Err(other) => panic!("rank {rank}, message {message}, {fault:?}: {other}"),
                     }
                 }
-                // What is doubled, or lost, last of all may go unnoticed by the others.
+                // The last message may be doubled, or change places with none, and nobody is harmed.
+                let goes_unnoticed = matches!(fault, Fault::Doubled | Fault::Swapped);
                 assert!(
-                    failed > 0 || message + 1 >= 1,
+                    failed > 0 || goes_unnoticed,
                     "rank {rank}, message {message}, {fault:?}"
                 );
             }
