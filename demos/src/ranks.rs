@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spillproof_engine::budget::ByteSize;
 use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport};
 
@@ -105,17 +105,21 @@ impl Job {
     /// # Errors
     /// [`spillproof_engine::Error::Ranks`].
     pub fn reports(&self, ranks: &Ranks, budget_peak_bytes: u64) -> Result<Option<Vec<RankReport>>> {
-        let report = RankReport {
-            rank: self.rank(),
-            budget_peak_bytes,
-            phases: ranks.traffic().iter().map(PhaseReport::of).collect(),
-        };
-        let gathered = ranks.gather(0, &serde_json::to_vec(&report)?).map_err(engine)?;
-        let Some(parts) = gathered else {
+        let traffic = ranks.gather_traffic(0).map_err(engine)?;
+        let peaks = ranks
+            .gather(0, &budget_peak_bytes.to_le_bytes())
+            .map_err(engine)?;
+        let (Some(traffic), Some(peaks)) = (traffic, peaks) else {
             return Ok(None);
         };
-        let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
-        Ok(Some(parts.iter().map(read).collect::<serde_json::Result<_>>()?))
+        let report = |(rank, (phases, peak)): (usize, (Vec<PhaseTraffic>, Vec<u8>))| RankReport {
+            rank,
+            budget_peak_bytes: peak.try_into().map_or(0, u64::from_le_bytes),
+            phases: phases.iter().map(PhaseReport::of).collect(),
+        };
+        Ok(Some(
+            traffic.into_iter().zip(peaks).enumerate().map(report).collect(),
+        ))
     }
 
     /// Ends the job: with its outcome on this rank, or with that of another one that failed.
@@ -219,8 +223,8 @@ fn start(on: &OnRanks) -> Result<Option<Job>> {
     Ok(Some(job))
 }
 
-/// What one rank did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The phases of one rank, and what its buffers took.
+#[derive(Debug, Clone, Serialize)]
 pub struct RankReport {
     /// Its number.
     pub rank: usize,
@@ -231,10 +235,10 @@ pub struct RankReport {
 }
 
 /// One phase of one rank.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PhaseReport {
     /// Its name.
-    pub phase: String,
+    pub phase: &'static str,
     /// How long it took.
     pub seconds: f64,
     /// How long it waited for other ranks.
@@ -248,7 +252,7 @@ pub struct PhaseReport {
 impl PhaseReport {
     fn of(traffic: &PhaseTraffic) -> Self {
         Self {
-            phase: traffic.name.to_owned(),
+            phase: traffic.name,
             seconds: traffic.elapsed.as_secs_f64(),
             waited_seconds: traffic.waited.as_secs_f64(),
             sent_bytes: traffic.sent_bytes,

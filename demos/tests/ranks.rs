@@ -179,6 +179,12 @@ fn a_plan_over_ranks_says_what_is_sent() {
     // docs/ranks.md.
     assert_eq!(sent, 6 * 32 * (1 << 14) / 4 * 3 / 4);
     assert_eq!(plan["result"]["reach"].as_array().map(Vec::len), Some(4));
+    // In a debug build, a step without a phase would panic.
+    for cut in ["rows", "columns"] {
+        let line = format!("groth16 plan c.zkey --ranks 4 --cut {cut} --memory 16MiB");
+        let text = succeeds(dir, &line);
+        assert!(text.contains("transforms of rank 0"), "{text}");
+    }
     let text = succeeds(dir, "groth16 plan c.zkey --ranks 4 --memory 16MiB --link 1g");
     assert!(
         text.contains("first exchange") && text.contains("more ranks pay up to"),

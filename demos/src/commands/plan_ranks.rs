@@ -19,7 +19,7 @@ const RANKS_MAX: usize = 1024;
 /// Twice as many ranks pay if they take at most this part of the time.
 const PAYS: f64 = 0.9;
 
-/// The steps of each phase: those that go on side by side are in one list each.
+/// The steps of each phase. Lists of one phase are worked off at the same time.
 const PHASES: [(&str, &[&[&str]]); 5] = [
     (
         "constraints, first pass",
@@ -34,7 +34,10 @@ const PHASES: [(&str, &[&[&str]]); 5] = [
         "first exchange, sums",
         &[&["first exchange"], &["sum over A", "sum over B1"]],
     ),
-    ("middle pass", &[&["quotient: middle pass"]]),
+    (
+        "middle pass, or transforms of rank 0",
+        &[&["quotient: middle pass", "quotient"]],
+    ),
     (
         "second exchange, sums",
         &[&["second exchange"], &["sum over B2", "sum over C"]],
@@ -72,6 +75,13 @@ pub struct Reach {
 /// Seconds of each phase over a link.
 pub fn phases(plan: &RanksPlan, rates: &Rates, link: &Link) -> Vec<PhaseSeconds> {
     let plans = at(plan, rates);
+    debug_assert!(
+        plans
+            .iter()
+            .flat_map(|plan| &plan.steps)
+            .all(|step| is_known(step.name)),
+        "each step belongs to a phase"
+    );
     let mut exchanges = plan.exchanges.iter();
     let mut seconds = Vec::new();
     for (phase, side_by_side) in PHASES {
@@ -98,6 +108,11 @@ pub fn phases(plan: &RanksPlan, rates: &Rates, link: &Link) -> Vec<PhaseSeconds>
         });
     }
     seconds
+}
+
+fn is_known(step: &str) -> bool {
+    let steps = PHASES.iter().flat_map(|(_, side_by_side)| side_by_side.iter());
+    steps.flat_map(|steps| steps.iter()).any(|known| *known == step)
 }
 
 /// The plans of the ranks, with seconds at these rates.
