@@ -7,10 +7,12 @@
 use clap::ValueEnum;
 use serde::Serialize;
 use spillproof_circom::prove::RanksPlan;
+use spillproof_engine::Error;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_ranks::Link;
 
 use crate::args::LinkName;
+use crate::failure::Failure;
 use crate::report::table::{bytes, bytes_up, duration, grid};
 use crate::run::Result;
 
@@ -137,15 +139,20 @@ pub fn link(name: LinkName) -> (&'static str, Link) {
     (called, link)
 }
 
-/// How far more ranks pay, over each of the links.
+/// How far more ranks pay, over each of the links. Numbers of ranks for which the budget is too small are left out.
 ///
 /// # Errors
 /// Those of `plan`.
 pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result<Vec<Reach>> {
     let counts = std::iter::successors(Some(1usize), |ranks| (*ranks < RANKS_MAX).then_some(ranks * 2));
-    let plans: Vec<(usize, RanksPlan)> = counts
-        .map(|ranks| Ok((ranks, plan(ranks)?)))
-        .collect::<Result<_>>()?;
+    let mut plans: Vec<(usize, RanksPlan)> = Vec::new();
+    for ranks in counts {
+        match plan(ranks) {
+            Ok(plan) => plans.push((ranks, plan)),
+            Err(Failure::Engine(Error::BudgetTooSmall { .. })) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
     let mut reaches = Vec::new();
     for name in LinkName::value_variants() {
         let (name, link) = link(*name);
@@ -154,7 +161,8 @@ pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result
         let pays = seconds
             .windows(2)
             .take_while(|pair| pair[1].1 <= PAYS * pair[0].1);
-        let pays_up_to = pays.last().map_or(1, |pair| pair[1].0);
+        let least = seconds.first().map_or(1, |(ranks, _)| *ranks);
+        let pays_up_to = pays.last().map_or(least, |pair| pair[1].0);
         reaches.push(Reach {
             link: name,
             seconds,
