@@ -3,6 +3,7 @@
 mod files;
 mod global;
 mod groth16;
+mod kept;
 mod new;
 mod opening;
 mod proof;
@@ -21,6 +22,7 @@ use spillproof_gpu::accelerator::Offload;
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};
 pub use self::groth16::{AllowInsecure, Groth16, Groth16Example, Pairing, Values};
+pub use self::kept::Kept;
 pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use spillproof_engine::Session;
-use spillproof_engine::SessionBuilder;
 use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::{ByteSize, Limit, format_bytes};
+use spillproof_engine::checkpoint::Checkpoints;
 use spillproof_engine::session::name_unknown_variables;
 pub use spillproof_format::hex;
 
@@ -62,10 +62,10 @@ impl Run {
         memory: ByteSize,
         accelerator: Option<Arc<dyn Accelerator>>,
     ) -> Result<Arc<Session>> {
-        self.session_with(memory, accelerator, |builder| builder)
+        self.session_with(memory, accelerator, None)
     }
 
-    /// The same, with what `set` sets.
+    /// The same, which keeps what proofs have done in `checkpoints`, if there are any.
     ///
     /// # Errors
     /// The engine's.
@@ -73,7 +73,7 @@ impl Run {
         &mut self,
         memory: ByteSize,
         accelerator: Option<Arc<dyn Accelerator>>,
-        set: impl FnOnce(SessionBuilder) -> SessionBuilder,
+        checkpoints: Option<Checkpoints>,
     ) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
         if !self.global.quiet {
@@ -99,7 +99,10 @@ impl Run {
         if let Some(accelerator) = accelerator {
             builder = builder.accelerator(accelerator);
         }
-        let session = set(builder).build()?;
+        if let Some(checkpoints) = checkpoints {
+            builder = builder.checkpoints(checkpoints);
+        }
+        let session = builder.build()?;
         if let Some(limit) = session.limit() {
             self.tell(limit, session.budget().limit_bytes());
         }

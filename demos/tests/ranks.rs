@@ -1,10 +1,14 @@
 //! One Groth16 proof over several processes under `mpirun`, and plans of it.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::BINARY;
 use crate::runs::{refused, run, succeeds};
+
+/// A job that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// `mpirun`, where it and a program with MPI are; else a line that says what is missing.
 fn launcher() -> Option<&'static str> {
@@ -24,6 +28,12 @@ fn launcher() -> Option<&'static str> {
 
 /// The command line on so many ranks.
 fn on_ranks(launcher: &str, ranks: usize, dir: &Path, line: &str) -> Output {
+    started(launcher, ranks, dir, line)
+        .output()
+        .expect("the launcher runs")
+}
+
+fn started(launcher: &str, ranks: usize, dir: &Path, line: &str) -> Command {
     let mut command = Command::new(launcher);
     let is_open_mpi = Command::new(launcher)
         .arg("--version")
@@ -40,7 +50,7 @@ fn on_ranks(launcher: &str, ranks: usize, dir: &Path, line: &str) -> Output {
         .env("SPILLPROOF_DIR", dir)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.output().expect("the launcher runs")
+    command
 }
 
 #[test]
@@ -126,6 +136,127 @@ fn a_rank_that_fails_is_a_failure_of_all() {
         .map(|entry| entry.file_name())
         .collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+/// The process of a rank of a job in `dir`, once it is there.
+fn process_of(rank: usize, dir: &Path) -> Option<u32> {
+    let dir = dir.canonicalize().ok()?;
+    let is_rank = |pid: u32| {
+        let read = |name: &str| std::fs::read_link(format!("/proc/{pid}/{name}")).ok();
+        if read("cwd")? != dir || read("exe")? != Path::new(BINARY).canonicalize().ok()? {
+            return None;
+        }
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let of_rank = ["PMI_RANK", "OMPI_COMM_WORLD_RANK"].map(|name| format!("{name}={rank}"));
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables
+            .any(|variable| of_rank.iter().any(|of_rank| of_rank.as_bytes() == variable))
+            .then_some(pid)
+    };
+    let entries = std::fs::read_dir("/proc").ok()?;
+    let mut pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find_map(is_rank)
+}
+
+/// Bytes that all ranks have written into the logs of their checkpoints.
+fn log_bytes(dir: &Path) -> u64 {
+    let folders = std::fs::read_dir(dir.join("kept"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let logs = folders.filter_map(|folder| std::fs::metadata(folder.path().join("log")).ok());
+    logs.map(|log| log.len()).sum()
+}
+
+/// A rank is killed each time that the ranks have kept more, until a job comes to its end.
+#[test]
+fn a_job_whose_ranks_are_killed_goes_on_to_the_same_proof() {
+    const LINE: &str = "groth16 prove c.zkey c.wtns p.json public.json --memory 16MiB --dir scratch --checkpoint kept \
+                        --checkpoint-key key --rank-timeout 60";
+    let Some(launcher) = launcher() else {
+        return;
+    };
+    let mut kills = 0;
+    for victim in 0..3 {
+        let dir = tempfile::tempdir().expect("a folder");
+        let dir = dir.path();
+        succeeds(dir, "groth16 example c.zkey c.wtns --k 13");
+        std::fs::create_dir(dir.join("scratch")).expect("a folder");
+        std::fs::write(dir.join("key"), [0x5a; 32]).expect("a key");
+        let copy = |from: &str, to: &str| {
+            let copied = Command::new("cp")
+                .args(["-r", from, to])
+                .current_dir(dir)
+                .status();
+            assert!(copied.expect("cp runs").success());
+        };
+        loop {
+            let before = log_bytes(dir);
+            let mut job = started(launcher, 3, dir, LINE);
+            let mut job = job
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("a job");
+            let since = Instant::now();
+            let status = loop {
+                if let Some(status) = job.try_wait().expect("a child") {
+                    break status;
+                }
+                assert!(since.elapsed() < PATIENCE, "rank {victim}: the job hangs");
+                if log_bytes(dir) > before
+                    && let Some(pid) = process_of(victim, dir)
+                {
+                    let kill = Command::new("kill").args(["-9", &pid.to_string()]).status();
+                    kills += u32::from(kill.expect("kill runs").success());
+                    break job.wait().expect("an end");
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            let scratch = std::fs::read_dir(dir.join("scratch")).expect("a folder");
+            assert_eq!(scratch.count(), 0, "rank {victim}: scratch files are left");
+            if status.success() {
+                let left = std::fs::read_dir(dir.join("kept")).expect("the folder").count();
+                assert_eq!(left, 1, "rank {victim}: a checkpoint is left");
+            }
+            // It may have been killed between the end of the proof and that of the process.
+            if dir.join("p.json").exists() {
+                break;
+            }
+            assert!(!status.success(), "rank {victim}: no proof");
+            if !dir.join("copy").exists() {
+                copy("kept", "copy");
+            }
+        }
+        succeeds(dir, "groth16 vkey c.zkey vkey.json");
+        succeeds(
+            dir,
+            "groth16 verify vkey.json public.json p.json --allow-insecure",
+        );
+        let left: Vec<_> = std::fs::read_dir(dir.join("kept"))
+            .expect("the folder")
+            .flatten()
+            .collect();
+        assert_eq!(left.len(), 1, "rank {victim}: {left:?}");
+        // From the first kill on, on another way.
+        let proof = std::fs::read(dir.join("p.json")).expect("a proof");
+        if dir.join("copy").exists() {
+            std::fs::remove_dir_all(dir.join("kept")).expect("the folder");
+            copy("copy", "kept");
+            let again = on_ranks(launcher, 3, dir, LINE);
+            assert!(again.status.success(), "{again:?}");
+            let told = String::from_utf8_lossy(&again.stdout).into_owned();
+            assert!(told.contains("of its checkpoint") || victim != 0, "{told}");
+        }
+        assert!(
+            std::fs::read(dir.join("p.json")).expect("a proof") == proof,
+            "rank {victim}"
+        );
+    }
+    println!("{kills} ranks were killed");
+    assert!(kills > 0, "all jobs ended before");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use spillproof_engine::session::Session;
 
 #[cfg(feature = "ark-groth16")]
 use crate::arkworks::{self, CircuitKey, Parts, Reduction};
-use crate::over_ranks::Place;
+use crate::over_ranks::{Kept, Place};
 use crate::{PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, file, iden3, key, proof, task};
 
 compiled! {
@@ -50,7 +50,7 @@ compiled! {
             key: &ProvingKey<Self>,
             witness: &Column<Self::Scalar>,
             random: [Self::Scalar; 2],
-        ) -> Result<Proof<Self>>
+        ) -> Result<(Proof<Self>, Kept)>
             = task::prove_over_ranks_in;
         /// [`crate::plan_over_ranks`].
         fn plan_over_ranks(

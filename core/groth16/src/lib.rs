@@ -44,7 +44,7 @@ pub use constraints::Constraints;
 pub(crate) use file::check_curve;
 pub(crate) use key::Layout;
 pub use key::{Domain, ProvingKey, QuotientBasis, VerifyingKey};
-pub use over_ranks::{Cut, Place, Shares};
+pub use over_ranks::{Cut, Kept, Place, Shares};
 pub use proof::{Proof, prove, public_signals, verify};
 pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, queries};
 #[doc(hidden)]

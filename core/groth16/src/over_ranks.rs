@@ -11,8 +11,11 @@
 //! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
 //! five pieces.
 
+mod kept;
+
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
+use spillproof_engine::checkpoint::Checkpoints;
 use spillproof_engine::column::{Column, Draft, Element, Placement};
 use spillproof_engine::error::{Error, Invalid, Result};
 use spillproof_engine::step;
@@ -21,6 +24,8 @@ use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_ranks::Ranks;
 
+pub use self::kept::Kept;
+use self::kept::{Keeping, Sum};
 use super::constraints::Share;
 use super::proof::{Sums, public_signals_of, sum, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c};
 use super::quotient::{self, product_less, transforms};
@@ -30,13 +35,12 @@ use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
 const AGREEMENT: &str = "agreement";
 const CONSTRAINTS: &str = "constraints";
 const FIRST_PASS: &str = "first pass";
-const FIRST_EXCHANGE: &str = "first exchange";
 const MIDDLE_PASS: &str = "middle pass";
 const LEADER: &str = "transforms of rank 0";
-const SECOND_EXCHANGE: &str = "second exchange";
 const LAST_PASS: &str = "last pass";
 const SUM_OVER_H: &str = "sum over H";
 const PROOF: &str = "proof";
+const EXCHANGES: [&str; 2] = ["first exchange", "second exchange"];
 
 /// Columns of values that are transformed.
 const POLYNOMIALS: u64 = 3;
@@ -211,20 +215,36 @@ impl Place<'_> {
         })
     }
 
+    /// One rank's part of a proof. What it does is kept in `checkpoints`, if there are any.
     pub(crate) fn prove<E: PairingCurve>(
         &self,
         key: &ProvingKey<E>,
         witness: &Column<E::Scalar>,
         random: [E::Scalar; 2],
-    ) -> Result<Proof<E>> {
+        checkpoints: Option<&Checkpoints>,
+    ) -> Result<(Proof<E>, Kept)> {
         let Self { ranks, shares } = *self;
-        let part = Part {
-            ranks,
-            shares,
-            key,
-            witness,
+        let prove = || {
+            check_place(self, key, witness)?;
+            let begin = || Keeping::begin(checkpoints, (key, witness), (shares, ranks.rank()));
+            let keeping = witness.workspace().run(begin)?;
+            let part = Part {
+                ranks,
+                shares,
+                key,
+                witness,
+                keeping: &keeping,
+            };
+            match part.prove(random) {
+                Ok(proof) => Ok((proof, Kept(keeping))),
+                Err(error @ Error::Invalid(Invalid::NotSatisfied)) => {
+                    keeping.finish()?;
+                    Err(error)
+                }
+                Err(error) => Err(error),
+            }
         };
-        part.prove(random).inspect_err(|error| ranks.give_up(error))
+        prove().inspect_err(|error| ranks.give_up(error))
     }
 }
 
@@ -234,6 +254,33 @@ struct Part<'a, E: PairingCurve> {
     shares: &'a Shares,
     key: &'a ProvingKey<E>,
     witness: &'a Column<E::Scalar>,
+    keeping: &'a Keeping,
+}
+
+/// Refuses ranks, shares, key and witness that do not belong together.
+fn check_place<E: PairingCurve>(
+    Place { ranks, shares }: &Place<'_>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+) -> Result<()> {
+    let shape = key.shape()?;
+    Invalid::unless_equal("values of a witness", witness.len(), shape.signals)?;
+    Invalid::unless_equal("ranks of a proof", ranks.size() as u64, shares.ranks() as u64)?;
+    Invalid::unless_equal(
+        "rows of a domain",
+        1 << shares.deal.log_n(),
+        1 << shape.log_domain,
+    )?;
+    if key.quotient != QuotientBasis::Coset {
+        return Err(Invalid::Setting {
+            name: "number of ranks",
+            reason:
+                "a key of libsnark or arkworks proves on one rank: make it of the files of circom's tools"
+                    .into(),
+        }
+        .into());
+    }
+    Ok(())
 }
 
 impl<E: PairingCurve> Part<'_, E> {
@@ -241,35 +288,17 @@ impl<E: PairingCurve> Part<'_, E> {
         let Self {
             key, witness, ranks, ..
         } = *self;
-        let shape = key.shape()?;
-        let Shares { deal, .. } = self.shares;
-        Invalid::unless_equal("values of a witness", witness.len(), shape.signals)?;
-        Invalid::unless_equal(
-            "ranks of a proof",
-            ranks.size() as u64,
-            self.shares.ranks() as u64,
-        )?;
-        Invalid::unless_equal("rows of a domain", 1 << deal.log_n(), 1 << shape.log_domain)?;
-        if key.quotient != QuotientBasis::Coset {
-            return Err(Invalid::Setting {
-                name: "number of ranks",
-                reason:
-                    "a key of libsnark or arkworks proves on one rank: make it of the files of circom's tools"
-                        .into(),
-            }
-            .into());
-        }
-        let workspace = witness.workspace();
+        let (workspace, shape) = (witness.workspace(), key.shape()?);
         workspace.run(|| {
             let public = public_signals_of(witness, shape.public)?;
+            let random = match ranks.rank() {
+                0 => self.keeping.random(random)?,
+                _ => random,
+            };
             let sums = self.sums(&shape)?;
             let _phase = ranks.phase(PROOF);
             let sums = self.add_up(sums)?;
-            let proof = match sums {
-                Some(sums) => Some(sums.finish(workspace, key, &public, random)?),
-                None => None,
-            };
-            self.tell(proof)
+            self.tell(sums.map(|sums| sums.finish(workspace, key, &public, random)))
         })
     }
 
@@ -288,48 +317,53 @@ impl<E: PairingCurve> Part<'_, E> {
         } = *self;
         let workspace = self.witness.workspace();
         let transforms = transforms(shape.log_domain, &key.domain)?;
-        let dealt = {
+        let (dealt, over) = {
             let _phase = ranks.phase(AGREEMENT);
             let available_bytes = workspace.budget.available_bytes();
             // What later steps hold beside a pass: little, in frames of columns and in digests.
             let passes_bytes = available_bytes - available_bytes / 8;
-            DealtTransforms::agree(
+            let dealt = DealtTransforms::agree(
                 ranks,
                 &shares.deal,
                 transforms.each_ref(),
                 POLYNOMIALS,
                 passes_bytes,
-            )?
+            )?;
+            let over = self.exchanges_over(dealt.order())?;
+            (dealt, over)
         };
-        let columns = shares.deal.columns(ranks.rank());
-        let values = self.values(
-            shape,
-            Share {
-                row_len: shares.deal.row_len(),
-                first_column: columns.start,
-                columns: columns.end - columns.start,
-                frame_bytes: dealt.input_frame_bytes(),
-                ..Share::all(shape)
-            },
-        )?;
-        let first = {
+        let first = || {
+            let columns = shares.deal.columns(ranks.rank());
+            let values = self.values(
+                shape,
+                Share {
+                    row_len: shares.deal.row_len(),
+                    first_column: columns.start,
+                    columns: columns.end - columns.start,
+                    frame_bytes: dealt.input_frame_bytes(),
+                    ..Share::all(shape)
+                },
+            )?;
             let _phase = (ranks.phase(FIRST_PASS), step!(workspace, "quotient: first pass"));
-            dealt.first_pass(values.into())?
+            Ok(vec![dealt.first_pass(values.into())?])
         };
-        let (rows, first_sums) = self.beside(FIRST_EXCHANGE, vec![first], || self.first_sums())?;
-        let second = {
+        let (rows, first_sums) = self.exchange(0, &over, first, || self.first_sums())?;
+        let second = || {
             let _phase = (
                 ranks.phase(MIDDLE_PASS),
                 step!(workspace, "quotient: middle pass"),
             );
-            dealt.middle_pass(one(rows))?
+            Ok(vec![dealt.middle_pass(one(rows))?])
         };
-        let (columns, second_sums) = self.beside(SECOND_EXCHANGE, vec![second], || self.second_sums())?;
+        let (columns, second_sums) = self.exchange(1, &over, second, || self.second_sums())?;
         let quotient = {
             let _phase = (ranks.phase(LAST_PASS), step!(workspace, "quotient: last pass"));
-            dealt.last_pass(&one(columns), &product_less, Placement::Disk)?
+            match self.keeping.has(Sum::H) {
+                true => None,
+                false => Some(dealt.last_pass(&one(columns), &product_less, Placement::Disk)?),
+            }
         };
-        let h = self.sum_over_h(self.terms_of_layout(&dealt), &quotient)?;
+        let h = self.sum_over_h(self.terms_of_layout(&dealt), quotient.as_ref())?;
         Ok(Sums::of(first_sums, second_sums, h))
     }
 
@@ -337,64 +371,74 @@ impl<E: PairingCurve> Part<'_, E> {
     fn sums_by_leader(&self, shape: &Shape) -> Result<Sums<E>> {
         let Self { ranks, shares, .. } = *self;
         let (workspace, rank) = (self.witness.workspace(), ranks.rank());
-        let values = match shares.cut {
-            Cut::Columns => {
-                let signals = [shares.columns[rank], shares.columns[rank + 1]];
-                let [a, b, _] = self.values(
-                    shape,
-                    Share {
-                        signals,
-                        ..Share::all(shape)
-                    },
-                )?;
-                vec![a, b]
-            }
-            _ => {
-                let rows = Share::rows(shape, shares.rows[rank], shares.rows[rank + 1]);
-                self.values(shape, rows)?.into()
-            }
+        let over = {
+            let _phase = ranks.phase(AGREEMENT);
+            self.exchanges_over(Vec::new())?
         };
-        let gather = values.iter().enumerate().map(|(index, column)| {
-            let column = column.prefix(shares.gathered(rank)[index])?;
-            let (mut sent, mut received) = (vec![0; ranks.size()], vec![0; ranks.size()]);
-            sent[0] = column.len();
-            if rank == 0 {
-                received = (0..ranks.size())
-                    .map(|rank| shares.gathered(rank)[index])
-                    .collect();
-            }
-            Redeal::new(ranks, &column, [sent, received])
-        });
-        let gather = gather.collect::<Result<Vec<_>>>()?;
-        drop(values);
-        let (gathered, first_sums) = self.beside(FIRST_EXCHANGE, gather, || self.first_sums())?;
-        let whole = {
-            let _phase = (ranks.phase(LEADER), step!(workspace, "quotient"));
-            match rank {
-                0 => self.quotient_of(shape, gathered)?,
-                _ => {
-                    drop(gathered);
-                    Draft::scratch(workspace, "no part of the quotient", 0, Placement::Disk)?.finish()?
+        let gather = || {
+            let values = self.values_to_gather(shape)?;
+            let gather = values.iter().enumerate().map(|(index, column)| {
+                let column = column.prefix(shares.gathered(rank)[index])?;
+                let (mut sent, mut received) = (vec![0; ranks.size()], vec![0; ranks.size()]);
+                sent[0] = column.len();
+                if rank == 0 {
+                    received = (0..ranks.size())
+                        .map(|rank| shares.gathered(rank)[index])
+                        .collect();
                 }
-            }
+                Redeal::new(ranks, &column, [sent, received])
+            });
+            gather.collect::<Result<Vec<_>>>()
         };
-        let scatter = {
+        let (gathered, first_sums) = self.exchange(0, &over, gather, || self.first_sums())?;
+        let scatter = || {
+            let whole = {
+                let _phase = (ranks.phase(LEADER), step!(workspace, "quotient"));
+                match rank {
+                    0 => self.quotient_of(shape, gathered)?,
+                    _ => {
+                        drop(gathered);
+                        Draft::scratch(workspace, "no part of the quotient", 0, Placement::Disk)?.finish()?
+                    }
+                }
+            };
             let widths: Vec<u64> = (0..ranks.size()).map(|rank| width(&shares.rows, rank)).collect();
             let (mut sent, mut received) = (vec![0; ranks.size()], vec![0; ranks.size()]);
             received[0] = widths[rank];
             if rank == 0 {
                 sent = widths;
             }
-            Redeal::new(ranks, &whole, [sent, received])?
+            Ok(vec![Redeal::new(ranks, &whole, [sent, received])?])
         };
-        drop(whole);
-        let (quotient, second_sums) = self.beside(SECOND_EXCHANGE, vec![scatter], || self.second_sums())?;
+        let (quotient, second_sums) = self.exchange(1, &over, scatter, || self.second_sums())?;
         let terms = Terms::From {
             first_base: shares.rows[rank],
             len: width(&shares.rows, rank),
         };
-        let h = self.sum_over_h([terms], &one(quotient))?;
+        let quotient = match self.keeping.has(Sum::H) {
+            true => None,
+            false => Some(one(quotient)),
+        };
+        let h = self.sum_over_h([terms], quotient.as_ref())?;
         Ok(Sums::of(first_sums, second_sums, h))
+    }
+
+    /// What this rank has of the columns that rank 0 gathers.
+    fn values_to_gather(&self, shape: &Shape) -> Result<Vec<Column<E::Scalar>>> {
+        let (shares, rank) = (self.shares, self.ranks.rank());
+        if shares.cut != Cut::Columns {
+            let rows = Share::rows(shape, shares.rows[rank], shares.rows[rank + 1]);
+            return Ok(self.values(shape, rows)?.into());
+        }
+        let signals = [shares.columns[rank], shares.columns[rank + 1]];
+        let [a, b, _] = self.values(
+            shape,
+            Share {
+                signals,
+                ..Share::all(shape)
+            },
+        )?;
+        Ok(vec![a, b])
     }
 
     fn values(&self, shape: &Shape, share: Share) -> Result<[Column<E::Scalar>; 3]> {
@@ -431,17 +475,58 @@ impl<E: PairingCurve> Part<'_, E> {
     fn first_sums(&self) -> Result<FirstSums<E>> {
         let signals = self.shares.signals(self.ranks.rank());
         Ok(FirstSums {
-            a: sum_over_a(self.key, self.witness, signals)?,
-            b_g1: sum_over_b_g1(self.key, self.witness, signals)?,
+            a: self
+                .keeping
+                .sum(Sum::A, || sum_over_a(self.key, self.witness, signals))?,
+            b_g1: self
+                .keeping
+                .sum(Sum::B1, || sum_over_b_g1(self.key, self.witness, signals))?,
         })
     }
 
     fn second_sums(&self) -> Result<SecondSums<E>> {
         let signals = self.shares.signals(self.ranks.rank());
         Ok(SecondSums {
-            b_g2: sum_over_b_g2(self.key, self.witness, signals)?,
-            c: sum_over_c(self.key, self.witness, signals)?,
+            b_g2: self
+                .keeping
+                .sum(Sum::B2, || sum_over_b_g2(self.key, self.witness, signals))?,
+            c: self
+                .keeping
+                .sum(Sum::C, || sum_over_c(self.key, self.witness, signals))?,
         })
+    }
+
+    /// What earlier runs of all ranks have done. `order` is that of columns that come.
+    fn exchanges_over(&self, mut order: Vec<u8>) -> Result<Over> {
+        order.extend((self.ranks.piece_bytes() as u64).to_le_bytes());
+        Ok(Over {
+            exchanges: self.keeping.exchanges(self.ranks, &order)?,
+            order,
+        })
+    }
+
+    /// The columns that come in an exchange, which is made with `make`, and what is worked beside it. Of one that
+    /// is over, the columns come from the checkpoint, if the next one is not over, too.
+    fn exchange<T>(
+        &self,
+        index: usize,
+        over: &Over,
+        make: impl FnOnce() -> Result<Vec<Redeal>>,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<(Vec<Column<E::Scalar>>, T)> {
+        let (phase, workspace) = (EXCHANGES[index], self.witness.workspace());
+        if index >= over.exchanges {
+            let (columns, value) = self.beside(phase, make()?, work)?;
+            self.keeping
+                .keep_columns(workspace, (index, &over.order), &columns)?;
+            return Ok((columns, value));
+        }
+        let _phase = self.ranks.phase(phase);
+        let columns = match index + 1 == over.exchanges {
+            true => self.keeping.columns(workspace, index)?,
+            false => Vec::new(),
+        };
+        Ok((columns, work()?))
     }
 
     /// Exchanges, on a thread of its own, and runs `work` here meanwhile.
@@ -461,9 +546,9 @@ impl<E: PairingCurve> Part<'_, E> {
                 .collect::<Result<_>>()?;
             let value = work()?;
             drop(held);
-            let _step = match phase {
-                FIRST_EXCHANGE => step!(workspace, "first exchange"),
-                _ => step!(workspace, "second exchange"),
+            let _step = match phase == EXCHANGES[0] {
+                true => step!(workspace, "first exchange"),
+                false => step!(workspace, "second exchange"),
             };
             return Ok((run(redeals)?, value));
         }
@@ -511,17 +596,22 @@ impl<E: PairingCurve> Part<'_, E> {
     fn sum_over_h(
         &self,
         terms: impl IntoIterator<Item = Terms>,
-        quotient: &Column<E::Scalar>,
+        quotient: Option<&Column<E::Scalar>>,
     ) -> Result<Projective<E::G1Config>> {
         let _phase = (
             self.ranks.phase(SUM_OVER_H),
             step!(self.witness.workspace(), "sum over H"),
         );
-        let mut total = Projective::default();
-        for terms in terms {
-            total += sum::<E::G1Config>(&self.key.h, quotient, terms)?;
-        }
-        Ok(total)
+        self.keeping.sum(Sum::H, || {
+            let Some(quotient) = quotient else {
+                unreachable!("the quotient is there where its sum was not kept");
+            };
+            let mut total = Projective::default();
+            for terms in terms {
+                total += sum::<E::G1Config>(&self.key.h, quotient, terms)?;
+            }
+            Ok(total)
+        })
     }
 
     /// The sums of all ranks, on rank 0.
@@ -555,24 +645,40 @@ impl<E: PairingCurve> Part<'_, E> {
         Ok(Some(total))
     }
 
-    /// Rank 0's proof, on all ranks.
-    fn tell(&self, proof: Option<Proof<E>>) -> Result<Proof<E>> {
+    /// Rank 0's proof, on all ranks, or that there is none.
+    fn tell(&self, made: Option<Result<Proof<E>>>) -> Result<Proof<E>> {
         let mut bytes = Vec::new();
-        if let Some(proof) = proof {
-            encode::<E::G1Config>(&proof.a.into(), &mut bytes);
-            encode::<E::G1Config>(&proof.c.into(), &mut bytes);
-            encode::<E::G2Config>(&proof.b.into(), &mut bytes);
+        match made {
+            Some(Ok(proof)) => {
+                encode::<E::G1Config>(&proof.a.into(), &mut bytes);
+                encode::<E::G1Config>(&proof.c.into(), &mut bytes);
+                encode::<E::G2Config>(&proof.b.into(), &mut bytes);
+                bytes.push(1);
+            }
+            None | Some(Err(Error::Invalid(Invalid::NotSatisfied))) => {}
+            Some(Err(error)) => return Err(error),
         }
         let (g1_bytes, g2_bytes) = (Point::<E::G1Config>::BYTES, Point::<E::G2Config>::BYTES);
-        bytes.resize(2 * g1_bytes + g2_bytes, 0);
+        bytes.resize(2 * g1_bytes + g2_bytes + 1, 0);
         self.ranks.broadcast(0, &mut bytes)?;
+        if bytes.last() == Some(&0) && !self.ranks.is_dry() {
+            return Err(Invalid::NotSatisfied.into());
+        }
         let g1 = |bytes: &[u8]| Point::<E::G1Config>::decode(bytes).to_affine::<E::G1Config>();
         Ok(Proof {
             a: g1(&bytes[..g1_bytes]),
             c: g1(&bytes[g1_bytes..2 * g1_bytes]),
-            b: Point::<E::G2Config>::decode(&bytes[2 * g1_bytes..]).to_affine::<E::G2Config>(),
+            b: Point::<E::G2Config>::decode(&bytes[2 * g1_bytes..][..g2_bytes]).to_affine::<E::G2Config>(),
         })
     }
+}
+
+/// What earlier runs have done.
+struct Over {
+    /// Exchanges.
+    exchanges: usize,
+    /// The order of columns that come.
+    order: Vec<u8>,
 }
 
 /// The only column of an exchange of one.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ark_ff::Zero;
 
-use super::over_ranks::Place;
+use super::over_ranks::{Kept, Place};
 use super::{Layout, PairingCurve, Proof, ProvingKey, Shape, prove};
 use spillproof_engine::Result;
+use spillproof_engine::checkpoint::Checkpoints;
 use spillproof_engine::column::{Column, Workspace};
 use spillproof_engine::plan::{self, Phase, Plan, Rates};
 use spillproof_engine::session::{Participation, Session};
@@ -47,19 +48,20 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
 
 /// [`prove`], by several ranks together: each has a part of the work, of its own session's budget, and returns
 /// the same proof, which is that of one rank. All call it with the same key, witness and shares; the random
-/// values are those of rank 0.
+/// values are those of rank 0. With [checkpoints](Session::checkpoints), each rank keeps what it has done until
+/// [`Kept::finish`]: after a crash the same call goes on from there, with the random values of the first run.
 ///
 /// # Errors
 /// As [`prove_in`]; [`spillproof_engine::error::Invalid::Setting`] for a key of libsnark or arkworks;
-/// [`spillproof_engine::Error::Ranks`] for what another rank, or a message, does. An error of one rank is one
-/// of all.
+/// [`spillproof_engine::Error::Ranks`] for what another rank, or a message, does;
+/// [`spillproof_engine::Error::Checkpoint`]. An error of one rank is one of all.
 pub fn prove_over_ranks<E: PairingCurve>(
     session: &Arc<Session>,
     place: &Place<'_>,
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
-) -> Result<Proof<E>> {
+) -> Result<(Proof<E>, Kept)> {
     E::prove_over_ranks(session, place, key, witness, random)
 }
 
@@ -69,27 +71,30 @@ pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
-) -> Result<Proof<E>> {
+) -> Result<(Proof<E>, Kept)> {
     let begun = || -> Result<_> {
         let (shape, layout, threads) = (key.shape()?, Layout::of(key), session.threads());
         let (ranks, shares) = (place.ranks.rehearsal(), place.shares.clone());
+        let checkpoints = session.checkpoints().cloned();
         let minimum_bytes = move || {
             let dry_run = |workspace: &Workspace| {
                 let place = Place {
                     ranks: &ranks,
                     shares: &shares,
                 };
-                dry_run_of_rank::<E>(workspace, (&shape, layout), &place)
+                dry_run_of_rank::<E>(workspace, (&shape, layout), &place, checkpoints.as_ref())
             };
             plan::smallest_budget_bytes(&dry_run, threads)
         };
         let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
-        let dry_run = |workspace: &Workspace| dry_run_of_rank::<E>(workspace, (&shape, layout), place);
+        let dry_run = |workspace: &Workspace| {
+            dry_run_of_rank::<E>(workspace, (&shape, layout), place, session.checkpoints())
+        };
         plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
         Ok(task)
     };
     let _task = begun().inspect_err(|error| place.ranks.give_up(error))?;
-    place.prove(key, witness, random)
+    place.prove(key, witness, random, session.checkpoints())
 }
 
 /// The plan of one rank's part of a proof, with a key of circom's tools of this shape. Key and witness are on the
@@ -114,7 +119,8 @@ pub(crate) fn plan_of_rank<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
-    let dry_run = |workspace: &Workspace| dry_run_of_rank::<E>(workspace, (shape, Layout::CIRCOM), place);
+    let dry_run =
+        |workspace: &Workspace| dry_run_of_rank::<E>(workspace, (shape, Layout::CIRCOM), place, None);
     Plan::new(&dry_run, budget_bytes, threads, rates)
 }
 
@@ -122,13 +128,14 @@ fn dry_run_of_rank<E: PairingCurve>(
     workspace: &Workspace,
     (shape, layout): (&Shape, Layout),
     place: &Place<'_>,
+    checkpoints: Option<&Checkpoints>,
 ) -> Result<()> {
     let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
     let key = ProvingKey::<E>::dry(workspace, shape, layout)?;
     let witness = key.dry_witness(workspace)?;
     workspace.phase(Phase::Proof)?;
-    place.rehearsed(|place| place.prove(&key, &witness, [E::Scalar::zero(); 2]))?;
-    Ok(())
+    let random = [E::Scalar::zero(); 2];
+    place.rehearsed(|place| place.prove(&key, &witness, random, checkpoints).map(drop))
 }
 
 /// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another

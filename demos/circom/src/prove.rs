@@ -20,8 +20,8 @@ use spillproof_groth16::iden3::{
     VerifiedPtau, curve_of, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes, read_zkey,
 };
 use spillproof_groth16::{
-    Cut, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey, over_curve,
-    prove_in, prove_over_ranks, public_signals,
+    Cut, Kept, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey,
+    over_curve, prove_in, prove_over_ranks, public_signals,
 };
 use spillproof_ranks::{Ranks, Settings};
 
@@ -180,11 +180,18 @@ impl Key {
         }))
     }
 
-    /// A proof with random blinding, which is verified before it is returned.
+    /// A proof with random blinding, which is verified before it is returned. With
+    /// [checkpoints](Session::checkpoints) it goes on where an earlier run ended.
     ///
     /// # Errors
     /// The engine's.
     pub fn prove(&self, session: &Arc<Session>, witness: &Witness) -> Result<Proved> {
+        if session.checkpoints().is_some() {
+            let (proved, kept) =
+                self.prove_over_ranks(session, &Ranks::alone(), (&[], Cut::Layout), witness)?;
+            kept.finish()?;
+            return Ok(proved);
+        }
         match (&self.key, &witness.0) {
             (OfCurve::Bn254(key), Values::Bn254(witness)) => prove_column(session, key, self.curve, witness),
             (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
@@ -205,7 +212,7 @@ impl Key {
         ranks: &Ranks,
         (weights, cut): (&[u64], Cut),
         witness: &Witness,
-    ) -> Result<Proved> {
+    ) -> Result<(Proved, Kept)> {
         let shares = shares(&self.shape, ranks.size(), weights, cut)?;
         let place = Place {
             ranks,
@@ -298,9 +305,9 @@ fn prove_column_over_ranks<E: PairingCurve>(
     key: &ProvingKey<E>,
     curve: Curve,
     witness: &Column<E::Scalar>,
-) -> Result<Proved> {
-    let proof = prove_over_ranks(session, place, key, witness, random::<E>())?;
-    proved(&proof, key, curve, witness)
+) -> Result<(Proved, Kept)> {
+    let (proof, kept) = prove_over_ranks(session, place, key, witness, random::<E>())?;
+    Ok((proved(&proof, key, curve, witness)?, kept))
 }
 
 fn random<E: PairingCurve>() -> [E::Scalar; 2] {

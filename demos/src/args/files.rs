@@ -206,7 +206,7 @@ impl Command {
                 .and_reads("--key", prove.key.as_ref())
                 .and_reads("--witness", prove.witness.as_ref())
                 .and_streams("--public", prove.public.as_ref())
-                .and_reads_once("--checkpoint-key", prove.checkpoint_key.as_ref())
+                .and_reads_once("--checkpoint-key", prove.kept.checkpoint_key.as_ref())
                 .and_streams("--report", prove.report.as_ref())
                 .and_streams("--samples", prove.samples.as_ref())
                 .and_streams("--svg", prove.svg.as_ref()),
@@ -260,9 +260,11 @@ impl Groth16 {
                 witness,
                 proof,
                 public,
+                kept,
                 on: _,
             } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
-                .and_streams("PUBLIC", Some(public)),
+                .and_streams("PUBLIC", Some(public))
+                .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref()),
             Self::Setup { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{OnRanks, PlannedRanks};
+use super::{Kept, OnRanks, PlannedRanks};
 
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
@@ -20,6 +20,9 @@ pub enum Groth16 {
         proof: PathBuf,
         /// The new file of public signals, in JSON as snarkjs has it.
         public: PathBuf,
+        /// Where sums and exchanges are kept.
+        #[command(flatten)]
+        kept: Kept,
         /// What is asked of several ranks.
         #[command(flatten)]
         on: OnRanks,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::kept::Kept;
 use super::{ProofOn, name_of};
 use crate::failure::Failure;
 use spillproof_circuits::{Kind, Scheme, System};
@@ -290,20 +291,14 @@ pub struct Prove {
     #[arg(long, value_name = "FILE", requires = "witness")]
     pub public: Option<PathBuf>,
     /// Prove in memory, with the drop-in and without a session: upstream's own code.
-    #[arg(long, conflicts_with = "gpu")]
+    #[arg(long, conflicts_with_all = ["gpu", "checkpoint", "checkpoint_key"])]
     pub no_session: bool,
     /// Prove with a GPU.
     #[command(flatten)]
     pub on: ProofOn,
-    /// Keep the proof's rounds in this folder, sealed, so that after a crash the same command goes on from
-    /// there. Else the variable SPILLPROOF_CHECKPOINT names the folder, if it is set.
-    #[arg(long, value_name = "DIR", conflicts_with = "no_session")]
-    pub checkpoint: Option<PathBuf>,
-    /// The key of the checkpoint: a file of 32 random bytes, or 64 hexadecimal digits, in another folder.
-    /// Else the variable SPILLPROOF_CHECKPOINT_KEY_FILE names the file, or SPILLPROOF_CHECKPOINT_KEY is the
-    /// key.
-    #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
-    pub checkpoint_key: Option<PathBuf>,
+    /// Where its rounds are kept.
+    #[command(flatten)]
+    pub kept: Kept,
     /// Write a page into this file: memory against the budget over time, disk rates, busy cores, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -328,8 +323,7 @@ impl Prove {
             _ => Proved::BuiltIn(self.statement.statement()?),
         };
         self.on.check(system)?;
-        let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
-        refuse(system, KZG, "--checkpoint", keeps_rounds)?;
+        refuse(system, KZG, "--checkpoint", self.kept.is_asked())?;
         refuse(system, KZG, "--key", self.key.is_some())?;
         Ok(proved)
     }

@@ -14,13 +14,15 @@ use spillproof_circom::prove::{
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
+use spillproof_groth16::Cut;
 use spillproof_groth16::iden3::{self, Contributor, Origin};
+use spillproof_ranks::Ranks;
 
 use super::plan;
 use super::plan_ranks::{self, PhaseSeconds, Reach};
 use super::plan_table::{Place, Rung, climb};
 use crate::args::{
-    AllowInsecure, Global, Groth16 as Command, Groth16Example, OnRanks, Pairing, PlannedRanks, Sharing,
+    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, Pairing, PlannedRanks, Sharing,
 };
 use crate::failure::Failure;
 use crate::output::{Output, write_together};
@@ -40,8 +42,9 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             witness,
             proof,
             public,
+            kept,
             on,
-        } => prove(global, [key, witness], [proof, public], on),
+        } => prove(global, [key, witness], [proof, public], (kept, on)),
         Command::Verify {
             key,
             public,
@@ -142,19 +145,26 @@ struct ProvedFiles {
     proof: String,
     public: String,
     public_signals: usize,
+    /// Sums and exchanges of this rank that an earlier run had kept.
+    resumed_steps: u64,
     /// What each rank did, where there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<Vec<RankReport>>,
 }
 
 /// Alone, or as one rank of several.
-fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], on: &OnRanks) -> Result<()> {
+fn prove(
+    global: &Global,
+    inputs: [&Path; 2],
+    outputs: [&Path; 2],
+    (kept, on): (&Kept, &OnRanks),
+) -> Result<()> {
     let Some(job) = Job::join(on)? else {
-        return prove_files(global, inputs, outputs, None);
+        return prove_files(global, inputs, outputs, kept, None);
     };
     let proved = job
         .global(global)
-        .and_then(|global| prove_files(&global, inputs, outputs, Some((&job, on))));
+        .and_then(|global| prove_files(&global, inputs, outputs, kept, Some((&job, on))));
     job.end(proved)
 }
 
@@ -162,6 +172,7 @@ fn prove_files(
     global: &Global,
     [key, witness]: [&Path; 2],
     [proof, public]: [&Path; 2],
+    kept: &Kept,
     job: Option<(&Job, &OnRanks)>,
 ) -> Result<()> {
     let mut run = Run::start(global);
@@ -170,7 +181,7 @@ fn prove_files(
         true => vec![Output::create(proof)?, Output::create(public)?],
         false => Vec::new(),
     };
-    let session = run.session(ByteSize::Auto)?;
+    let session = run.session_with(ByteSize::Auto, None, kept.checkpoints()?)?;
     let opened = run.recorder.phase("key", |progress| {
         Opened::open(&session, key, &mut |now| follow(progress, now))
     })?;
@@ -184,14 +195,19 @@ fn prove_files(
             Some((job.ranks(&statement, session.budget().limit_bytes())?, job, on))
         }
     };
-    let proved = run.recorder.phase("prove", |_| match &ranks {
-        None => opened.prove(&session, &witness),
-        Some((ranks, _, on)) => opened.prove_over_ranks(
-            &session,
-            ranks,
-            (&on.sharing.share, on.sharing.cut.into()),
-            &witness,
-        ),
+    let (proved, kept) = run.recorder.phase("prove", |_| -> Result<_> {
+        let over_ranks = |ranks, shares| opened.prove_over_ranks(&session, ranks, shares, &witness);
+        match &ranks {
+            Some((ranks, _, on)) => {
+                let (proved, kept) = over_ranks(ranks, (&on.sharing.share, on.sharing.cut.into()))?;
+                Ok((proved, Some(kept)))
+            }
+            None if session.checkpoints().is_some() => {
+                let (proved, kept) = over_ranks(&Ranks::alone(), (&[], Cut::Layout))?;
+                Ok((proved, Some(kept)))
+            }
+            None => Ok((opened.prove(&session, &witness)?, None)),
+        }
     })?;
     steps::forget();
     let reports = match &ranks {
@@ -204,19 +220,31 @@ fn prove_files(
         public: public_text,
         public_signals,
     } = proved;
+    if writes {
+        let texts = [proof_text, public_text];
+        write_together(outputs.into_iter().zip(texts).collect())?;
+    }
+    if let Some(kept) = kept {
+        kept.finish()?;
+    }
     if !writes {
         return Ok(());
     }
-    let texts = [proof_text, public_text];
-    write_together(outputs.into_iter().zip(texts).collect())?;
     key.tell(&run);
     let outcome = ProvedFiles {
         key,
         proof: proof.display().to_string(),
         public: public.display().to_string(),
         public_signals,
+        resumed_steps: steps::resumed_rounds(),
         ranks: reports,
     };
+    if outcome.resumed_steps > 0 {
+        run.say(format_args!(
+            "the proof went on after {} steps of its checkpoint",
+            outcome.resumed_steps
+        ));
+    }
     run.say(format_args!(
         "{}: a proof that verifies; {}: {} public signals",
         outcome.proof, outcome.public, public_signals

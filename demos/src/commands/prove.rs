@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof_engine::Session;
-use spillproof_engine::SessionBuilder;
 use spillproof_engine::budget::ByteSize;
-use spillproof_engine::checkpoint::Checkpoints;
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan::{self, Awaited};
@@ -207,12 +205,7 @@ fn session(run: &mut Run, args: &Prove, gpu: &OnGpu) -> Result<Option<Arc<Sessio
         start_global_threads()?;
         return Ok(None);
     }
-    let checkpoints = Checkpoints::configured(args.checkpoint.as_deref(), args.checkpoint_key.as_deref())?;
-    let keeping = |builder: SessionBuilder| match checkpoints {
-        Some(checkpoints) => builder.checkpoints(checkpoints),
-        None => builder,
-    };
-    run.session_with(ByteSize::Auto, gpu.accelerator(), keeping)
+    run.session_with(ByteSize::Auto, gpu.accelerator(), args.kept.checkpoints()?)
         .map(Some)
 }
 

@@ -30,7 +30,7 @@ pub use ntt::{Combine, DealtTransforms, NttPlan, combine_columns, ntt, ntt_in_ti
 pub use points::add_multiples;
 pub use poly::{evaluate, linear_combination, linear_combinations};
 pub use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
-pub use redeal::Redeal;
+pub use redeal::{Redeal, all_gather};
 pub use scalars::{ForeignScalars, Scalars};
 pub use terms::Terms;
 pub use transform::Transform;

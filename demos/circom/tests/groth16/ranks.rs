@@ -1,16 +1,20 @@
 //! One proof over several ranks: the same as another library's, whatever the shares are, and a typed error on
 //! every rank, or the right proof, whatever becomes of a message.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::checkpoint::{CheckpointKey, Checkpoints};
 use spillproof_engine::column::Placement;
 use spillproof_engine::plan::Rates;
-use spillproof_engine::{Error, Result};
-use spillproof_groth16::{Cut, PairingCurve, Place, Proof, Shares, plan_over_ranks, prove_over_ranks};
-use spillproof_ranks::{Ranks, Settings, Transport, one_process};
+use spillproof_engine::{Error, Result, Session};
+use spillproof_groth16::{Cut, Kept, PairingCurve, Place, Proof, Shares, plan_over_ranks, prove_over_ranks};
+use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
+use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport, one_process};
 
 use crate::common::column_in;
 use crate::proofs::{blinding, key_on_disk, session};
@@ -44,6 +48,24 @@ impl<E: PairingCurve> Statement<E> {
     /// One rank's part.
     fn prove(&self, ranks: &Ranks, weights: &[u64], cut: Cut, memory_bytes: u64) -> Result<Proof<E>> {
         let (_dir, session) = session(memory_bytes, 1);
+        // Those of rank 0 are taken.
+        let random = if ranks.rank() == 0 {
+            self.random
+        } else {
+            blinding(99)
+        };
+        let (proof, kept) = self.prove_in(&session, ranks, (weights, cut), random)?;
+        kept.finish()?;
+        Ok(proof)
+    }
+
+    fn prove_in(
+        &self,
+        session: &Arc<Session>,
+        ranks: &Ranks,
+        (weights, cut): (&[u64], Cut),
+        random: [E::Scalar; 2],
+    ) -> Result<(Proof<E>, Kept)> {
         let key = key_on_disk(session.workspace(), &self.circuit, &self.key);
         let witness = column_in(session.workspace(), &self.circuit.witness, Placement::Disk);
         let shares = Shares::new(&key.shape()?, weights, cut)?;
@@ -51,13 +73,7 @@ impl<E: PairingCurve> Statement<E> {
             ranks,
             shares: &shares,
         };
-        // Those of rank 0 are taken.
-        let random = if ranks.rank() == 0 {
-            self.random
-        } else {
-            blinding(99)
-        };
-        prove_over_ranks(&session, &place, &key, &witness, random)
+        prove_over_ranks(session, &place, &key, &witness, random)
     }
 
     fn check(&self, proof: Result<Proof<E>>) {
@@ -156,7 +172,7 @@ fn plan_holds(statement: &Statement<Bn254>, weights: &[u64], cut: Cut) {
                 let smallest_bytes = planned(64 * MIB).smallest_budget_bytes;
                 statement.check(statement.prove(&ranks, weights, cut, smallest_bytes));
                 let rank = ranks.rank();
-                let exchanged = |bytes: fn(&spillproof_ranks::PhaseTraffic) -> u64| -> u64 {
+                let exchanged = |bytes: fn(&PhaseTraffic) -> u64| -> u64 {
                     let traffic = ranks.traffic();
                     let exchanges = traffic.iter().filter(|phase| phase.name.ends_with("exchange"));
                     exchanges.map(bytes).sum()
@@ -197,7 +213,6 @@ fn plan_holds(statement: &Statement<Bn254>, weights: &[u64], cut: Cut) {
 /// Each message of a small proof is lost, late, doubled, cut or flipped.
 #[test]
 fn a_message_that_is_not_right_is_an_error_on_every_rank() {
-    use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
     let statement = Statement::<Bn254>::new(4, 300);
     let weights = [1, 1, 1];
     let within = |seconds| (32 * MIB, Duration::from_secs(seconds));
@@ -239,5 +254,116 @@ fn a_message_that_is_not_right_is_an_error_on_every_rank() {
                 );
             }
         }
+    }
+}
+
+/// One rank's part of a job that keeps what it has done: its proof, and what it sent.
+type Part = (Result<Proof<Bn254>>, Vec<PhaseTraffic>);
+
+/// A job whose ranks keep what they have done below `dir`, each in a folder of its own.
+fn kept_on_ranks(
+    statement: &Statement<Bn254>,
+    transports: Vec<Arc<dyn Transport>>,
+    (weights, cut): (&[u64], Cut),
+    (dir, random): (&Path, [ark_bn254::Fr; 2]),
+) -> Vec<Part> {
+    let part = |transport: Arc<dyn Transport>| -> Part {
+        let kept = dir.join(format!("kept-{}", transport.rank()));
+        let key = CheckpointKey::from_hex(&"5a".repeat(32)).expect("a key");
+        let session = Session::builder()
+            .memory(ByteSize::Bytes(32 * MIB))
+            .dir(dir)
+            .threads(1)
+            .checkpoints(Checkpoints::new(kept, key))
+            .build();
+        let session = Arc::new(session.expect("a session"));
+        match Ranks::new(transport, settings(Duration::from_secs(60))) {
+            Ok(ranks) => {
+                let made = statement.prove_in(&session, &ranks, (weights, cut), random);
+                let proof = made.and_then(|(proof, kept)| {
+                    kept.finish()?;
+                    Ok(proof)
+                });
+                (proof, ranks.traffic())
+            }
+            Err(error) => (Err(error.into()), Vec::new()),
+        }
+    };
+    std::thread::scope(|scope| {
+        let parts = transports
+            .into_iter()
+            .map(|transport| scope.spawn(|| part(transport)));
+        let parts: Vec<_> = parts.collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("no panic"))
+            .collect()
+    })
+}
+
+/// A job ends at each of its messages, and is started again with other random values; sometimes a rank has lost
+/// what it kept.
+#[test]
+fn a_job_that_is_started_again_makes_the_same_proof() {
+    let statement = Statement::<Bn254>::new(5, 3000);
+    let weights = [2, 1, 1];
+    let (first, second) = (statement.random, blinding(6));
+    let of_second = statement.key.prove(&statement.circuit, second);
+    for cut in CUTS {
+        let plan = FaultPlan::none();
+        let mut counted = transports(weights.len());
+        counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
+        let dir = tempfile::tempdir().expect("a folder");
+        for (proof, _) in kept_on_ranks(&statement, counted, (&weights, cut), (dir.path(), first)) {
+            statement.check(proof);
+        }
+        let (mut resumed, mut without_exchanges) = (0, 0);
+        for message in 0..plan.messages() {
+            // At the last message nothing is left to be exchanged.
+            let before_last = plan.messages() - 1 - message;
+            let dir = tempfile::tempdir().expect("a folder");
+            let dir = dir.path();
+            for random in [first, second].into_iter().take(1 + before_last as usize % 2) {
+                let mut parts = transports(weights.len());
+                let flipped = FaultPlan::at(message, Fault::Flipped(1234));
+                parts[1] = Arc::new(Faulty::new(Arc::clone(&parts[1]), flipped));
+                let ended = kept_on_ranks(&statement, parts, (&weights, cut), (dir, random));
+                let has_failed = ended.iter().any(|(proof, _)| proof.is_err());
+                assert!(has_failed || random == second, "{cut:?}, message {message}");
+            }
+            if before_last % 3 == 1 {
+                std::fs::remove_dir_all(dir.join("kept-2")).ok();
+            }
+            let parts = kept_on_ranks(
+                &statement,
+                transports(weights.len()),
+                (&weights, cut),
+                (dir, second),
+            );
+            let exchanged = |(_, traffic): &Part| -> u64 {
+                let exchanges = traffic.iter().filter(|phase| phase.name.ends_with("exchange"));
+                exchanges.map(|phase| phase.sent_bytes).sum()
+            };
+            without_exchanges += u32::from(parts.iter().map(exchanged).sum::<u64>() == 0);
+            for (proof, _) in parts {
+                let proof = text(&proof.expect("a proof"));
+                // A job that ended before it had begun has kept nothing.
+                assert!(
+                    proof == statement.expected || proof == of_second,
+                    "{cut:?}, message {message}"
+                );
+                resumed += u32::from(proof == statement.expected);
+            }
+            for rank in 0..weights.len() {
+                let left = std::fs::read_dir(dir.join(format!("kept-{rank}"))).expect("the folder");
+                let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+                assert_eq!(left, ["used"], "{cut:?}, message {message}, rank {rank}");
+            }
+        }
+        println!(
+            "{cut:?}: {} messages, {resumed} proofs of the first run, {without_exchanges} without an exchange",
+            plan.messages()
+        );
+        assert!(resumed > 0 && without_exchanges > 0, "{cut:?}");
     }
 }

@@ -109,6 +109,13 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
         })
     }
 
+    /// What the order of the exchanged columns depends on: of two transforms of one deal, those with the same are in
+    /// the same order.
+    pub fn order(&self) -> Vec<u8> {
+        let widths = self.widths.iter().flatten();
+        widths.flat_map(|width| width.to_le_bytes()).collect()
+    }
+
     /// Bytes of a frame of the inputs, whose runs the first pass reads.
     pub fn input_frame_bytes(&self) -> usize {
         run_frame_bytes(self.first_width, F::BYTES as u64, SCRATCH_FRAME_BYTES as u64) as usize
