@@ -6,6 +6,7 @@ mod groth16;
 mod kept;
 mod new;
 mod opening;
+mod pairing;
 mod proof;
 mod ptau;
 mod ranks;
@@ -21,17 +22,18 @@ use spillproof_gpu::accelerator::Offload;
 
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};
-pub use self::groth16::{AllowInsecure, Groth16, Groth16Example, Pairing, Values};
+pub use self::groth16::{AllowInsecure, Groth16, Groth16Example, Values};
 pub use self::kept::Kept;
 pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
+pub use self::pairing::Pairing;
 use self::proof::refuse;
 pub use self::proof::{
     BuiltIn, Keygen, OfProgram, Parameters, Prove, Proved, PublicInputs, Shape, Statement, StatementArgs,
     Verified, Verify, opening,
 };
 pub use self::ptau::Ptau;
-pub use self::ranks::{LinkName, OnRanks, PlannedRanks, Sharing};
+pub use self::ranks::{LinkName, LinkOf, Messages, OnRanks, PlannedRanks, Ranks, RanksBench, Sharing};
 pub use self::shell::{Completions, completions, for_help, man, options};
 use crate::failure::Failure;
 use crate::peers::Peer;
@@ -117,6 +119,9 @@ pub enum Command {
     /// Groth16 over the files of circom and snarkjs: prove, verify; make keys and contribute to them.
     #[command(subcommand)]
     Groth16(Groth16),
+    /// Processes that prove together under mpirun: measure the link between them.
+    #[command(subcommand)]
+    Ranks(Ranks),
     /// Powers of tau (.ptau files): prepare, verify, import for halo2.
     #[command(subcommand)]
     Ptau(Ptau),

@@ -5,7 +5,7 @@
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that
 //!   a command writes.
-//! - [`ranks`]: this process as one of several.
+//! - [`ranks`]: this process as one of several; [`link`]: what is between them, and what each does in a second.
 //! - [`signals`]: what signals do to the program.
 //! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]:
 //!   errors as a user sees them, and exit codes.
@@ -17,14 +17,17 @@ pub mod commands;
 pub mod failure;
 pub mod inputs;
 mod limit;
+pub mod link;
 pub mod log;
 pub mod output;
+mod pace;
 pub mod peers;
 pub mod ranks;
 mod read_once;
 pub mod run;
 pub mod signals;
 pub mod systems;
+mod trial;
 
 pub use spillproof_report as report;
 

@@ -11,9 +11,11 @@ use serde::Serialize;
 use spillproof_engine::budget::ByteSize;
 use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport};
 
-use crate::args::{Global, OnRanks};
+use crate::args::{Global, Messages};
 use crate::failure::Failure;
 use crate::run::Result;
+#[cfg(feature = "mpi")]
+use crate::{link::KnownLink, pace};
 
 /// Pieces of an exchange, of which five are in memory, at most and at least.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -36,18 +38,19 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job that this process belongs to; `None` where it is alone.
+    /// The job that this process belongs to; `None` where it is alone. `shares` is how many were given: one a
+    /// rank, or none.
     ///
     /// # Errors
     /// [`Failure::Usage`] in a program without MPI that was started as one of several; MPI's.
-    pub fn join(on: &OnRanks) -> Result<Option<Self>> {
+    pub fn join(messages: &Messages, shares: usize) -> Result<Option<Self>> {
         let Some(launched) = spillproof_ranks::launched() else {
-            return refuse_alone(on);
+            return refuse_alone(messages, shares);
         };
         if launched.size == Some(1) {
-            return refuse_alone(on);
+            return refuse_alone(messages, shares);
         }
-        start(on)
+        start(messages, shares)
     }
 
     /// This rank.
@@ -71,12 +74,17 @@ impl Job {
                 self.lobby.size()
             )));
         }
+        Ok(self.quiet(global))
+    }
+
+    /// The same, where a budget need not be said.
+    pub fn quiet(&self, global: &Global) -> Global {
         let is_first = self.is_first();
-        Ok(Global {
+        Global {
             quiet: global.quiet || !is_first,
             json: global.json && is_first,
             ..global.clone()
-        })
+        }
     }
 
     /// The ranks, when all of them have the same statement. Pieces are those of the smallest budget.
@@ -177,10 +185,15 @@ fn engine(error: spillproof_ranks::RankError) -> Failure {
     Failure::Engine(error.into())
 }
 
-/// One rank alone has no use for shares.
-fn refuse_alone(on: &OnRanks) -> Result<Option<Job>> {
-    match on.sharing.share.len() {
-        0 | 1 => Ok(None),
+/// One rank alone has no use for shares, and sends no messages.
+fn refuse_alone(messages: &Messages, shares: usize) -> Result<Option<Job>> {
+    match shares {
+        0 | 1 => match &messages.pace {
+            None => Ok(None),
+            Some(link) => Err(Failure::Usage(format!(
+                "--pace {link} is for messages between ranks, and this process is one rank: start several, as with mpirun -n 2"
+            ))),
+        },
         shares => Err(Failure::Usage(format!(
             "--share has {shares} weights, and this process is one rank: start {shares} of them, with mpirun -n {shares}"
         ))),
@@ -188,7 +201,7 @@ fn refuse_alone(on: &OnRanks) -> Result<Option<Job>> {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn start(_: &OnRanks) -> Result<Option<Job>> {
+fn start(_: &Messages, _: usize) -> Result<Option<Job>> {
     Err(Failure::Usage(
         "a launcher of MPI started this program as one rank of several, and it was built without MPI: build it with \
          `cargo build --release --features mpi`"
@@ -197,23 +210,41 @@ fn start(_: &OnRanks) -> Result<Option<Job>> {
 }
 
 #[cfg(feature = "mpi")]
-fn start(on: &OnRanks) -> Result<Option<Job>> {
+fn start(messages: &Messages, shares: usize) -> Result<Option<Job>> {
+    let link = messages.pace.as_ref();
+    let link = link.map(|link| KnownLink::of(link, None)).transpose()?;
     let mpi = spillproof_mpi::Mpi::start()?;
     let transport = mpi.transport();
-    let timeout = Duration::from_secs(on.rank_timeout);
+    let timeout = Duration::from_secs(messages.rank_timeout);
     let settings = Settings {
         timeout,
         piece_bytes: PIECE_BYTES_MIN as usize,
         ..Settings::default()
     };
-    let lobby = Ranks::new(Arc::clone(&transport), settings).map_err(engine)?;
-    let job = Job {
+    let lobby = Ranks::new(Arc::clone(&transport), settings.clone()).map_err(engine)?;
+    let mut job = Job {
         transport,
         lobby,
         timeout,
         mpi,
     };
-    let (shares, ranks) = (on.sharing.share.len(), job.lobby.size());
+    let paced = pace::paced(
+        &job.lobby,
+        Arc::clone(&job.transport),
+        link.as_ref().map(|link| &link.link),
+    );
+    match paced {
+        Ok(transport) if link.is_some() => {
+            job.transport = transport;
+            match Ranks::new(Arc::clone(&job.transport), settings) {
+                Ok(lobby) => job.lobby = lobby,
+                Err(error) => return job.fail(engine(error)),
+            }
+        }
+        Ok(_) => {}
+        Err(failure) => return job.fail(failure),
+    }
+    let ranks = job.lobby.size();
     if shares != 0 && shares != ranks {
         let failure = Failure::Usage(format!(
             "--share has {shares} weights, and there are {ranks} ranks"

@@ -293,6 +293,113 @@ fn a_program_on_its_own_says_what_ranks_need() {
     }
 }
 
+/// A slow link of a file: what is measured over it is about that link, and a plan takes what was measured.
+#[test]
+fn the_link_between_ranks_is_measured_at_its_pace() {
+    let Some(launcher) = launcher() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let (latency, port) = (1e-3, 4e6);
+    let slow = format!(r#"{{"link": {{"latency_seconds": {latency}, "port_bytes_per_second": {port}}}}}"#);
+    std::fs::write(dir.join("slow.json"), slow).expect("the link");
+    let line = "ranks bench -k 10 --bytes 256KiB --memory 16MiB --pace slow.json";
+    let told = on_ranks(launcher, 2, dir, line);
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(
+        told.contains("latency of a message") && told.contains("butterflies"),
+        "{told}"
+    );
+    let printed = on_ranks(launcher, 2, dir, &format!("{line} --json"));
+    let measured: serde_json::Value = serde_json::from_slice(&printed.stdout).expect("JSON of one rank");
+    let figure = |name: &str| measured["result"]["link"][name].as_f64().expect("a number");
+    let measured_port = figure("port_bytes_per_second");
+    assert!(
+        measured_port < 1.05 * port && measured_port > 0.2 * port,
+        "{measured}"
+    );
+    assert!(figure("latency_seconds") >= latency, "{measured}");
+    assert_eq!(
+        measured["result"]["ranks"].as_array().map(Vec::len),
+        Some(2),
+        "{measured}"
+    );
+
+    std::fs::write(dir.join("bench.json"), &printed.stdout).expect("what was measured");
+    succeeds(dir, "groth16 example c.zkey c.wtns --k 11");
+    let plan = succeeds(
+        dir,
+        "groth16 plan c.zkey --ranks 2 --memory 16MiB --link bench.json --svg reach.svg --json",
+    );
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    assert_eq!(
+        plan["result"]["reach"].as_array().map(Vec::len),
+        Some(5),
+        "{plan}"
+    );
+    assert_eq!(plan["result"]["reach"][4]["link"], "bench.json");
+    let picture = std::fs::read_to_string(dir.join("reach.svg")).expect("the picture");
+    assert_eq!(picture.matches("<polyline").count(), 5, "{picture}");
+    assert_eq!(
+        plan["result"]["rates"][1]["additions"], measured["result"]["ranks"][1]["additions"],
+        "{plan}"
+    );
+
+    // 2 * 3 * 32 * 2^11 / 4 bytes of each rank, in messages.
+    let line = "groth16 prove c.zkey c.wtns p.json public.json --memory 16MiB --pace slow.json --json";
+    let proved = on_ranks(launcher, 2, dir, line);
+    let report: serde_json::Value = serde_json::from_slice(&proved.stdout).expect("JSON of one rank");
+    let seconds = |rank: usize| {
+        let phases = report["result"]["ranks"][rank]["phases"]
+            .as_array()
+            .expect("phases");
+        let exchanges = phases.iter().filter(|phase| {
+            phase["phase"]
+                .as_str()
+                .is_some_and(|name| name.ends_with("exchange"))
+        });
+        exchanges
+            .filter_map(|phase| phase["seconds"].as_f64())
+            .sum::<f64>()
+    };
+    for rank in [0, 1] {
+        assert!(seconds(rank) > f64::from((6 * 32) << 11) / 4.0 / port, "{report}");
+    }
+
+    let none = on_ranks(
+        launcher,
+        2,
+        dir,
+        "groth16 prove c.zkey c.wtns p.json public.json --memory 16MiB --pace bench.zip",
+    );
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(!none.status.success() && said.contains("bench.zip"), "{said}");
+}
+
+#[test]
+fn links_are_for_several_ranks() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let alone = refused(dir, "ranks bench", 2);
+    assert!(alone.contains("mpirun -n 2 spillproof ranks bench"), "{alone}");
+    let alone = refused(
+        dir,
+        "groth16 prove c.zkey c.wtns p.json public.json --pace 10g",
+        2,
+    );
+    assert!(alone.contains("--pace 10g"), "{alone}");
+    let none = refused(dir, "groth16 plan c.zkey --ranks 4 --link 25g", 2);
+    assert!(none.contains("no link is called \"25g\""), "{none}");
+    succeeds(dir, "groth16 example c.zkey c.wtns --k 9");
+    std::fs::write(dir.join("link.json"), "{}").expect("a file");
+    let plan = "groth16 plan c.zkey --ranks 4 --memory 16MiB --link";
+    let wrong = refused(dir, &format!("{plan} link.json"), 1);
+    assert!(wrong.contains("ranks bench --json"), "{wrong}");
+    let missing = refused(dir, &format!("{plan} nowhere.json"), 1);
+    assert!(missing.contains("nowhere.json"), "{missing}");
+}
+
 #[test]
 fn a_plan_over_ranks_says_what_is_sent() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::{Command, Groth16, Open, Ptau, Srs};
+use super::{Command, Groth16, LinkOf, Messages, Open, Ptau, Ranks, Srs};
 use crate::failure::Failure;
 use crate::output::STANDARD;
 
@@ -65,6 +65,10 @@ impl<'a> Files<'a> {
     fn and_streams(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
         self.streams.extend(path.map(|path| (name, path.as_path())));
         self
+    }
+
+    fn and_messages(self, messages: &'a Messages) -> Self {
+        self.and_reads_once("--pace", messages.pace.as_ref().and_then(LinkOf::file))
     }
 
     /// Whether a result goes to standard output.
@@ -190,6 +194,7 @@ impl Command {
             Self::Srs(command) => command.files(),
             Self::Groth16(command) => command.files(),
             Self::Ptau(command) => command.files(),
+            Self::Ranks(Ranks::Bench(bench)) => Files::default().and_messages(&bench.messages),
             Self::Msm(msm) => Files::default().and_reads("--srs", msm.srs.as_ref()),
             Self::Commit(commit) => {
                 Files::new([("--srs", &commit.srs), ("--polynomial", &commit.polynomial)], [])
@@ -261,10 +266,11 @@ impl Groth16 {
                 proof,
                 public,
                 kept,
-                on: _,
+                on,
             } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
                 .and_streams("PUBLIC", Some(public))
-                .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref()),
+                .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref())
+                .and_messages(&on.messages),
             Self::Setup { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])
             }
@@ -280,7 +286,9 @@ impl Groth16 {
                 circuit, powers, key, ..
             } => Files::new([("CIRCUIT", circuit), ("POWERS", powers), ("KEY", key)], []),
             Self::Inspect { file } => Files::new([("FILE", file)], []),
-            Self::Plan { key, .. } => Files::new([("KEY", key)], []),
+            Self::Plan { key, on, .. } => Files::new([("KEY", key)], [])
+                .and_reads_once("--link", on.link.file())
+                .and_streams("--svg", on.svg.as_ref()),
             Self::Verify { .. } => Files::default(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Kept, OnRanks, PlannedRanks};
+use super::{Kept, OnRanks, Pairing, PlannedRanks};
 
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
@@ -183,14 +183,4 @@ impl From<Values> for spillproof_circom::example::Values {
             Values::Bits => Self::Bits,
         }
     }
-}
-
-/// A curve with a pairing, by the name that snarkjs has for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pairing {
-    /// BN254.
-    Bn128,
-    /// BLS12-381.
-    Bls12381,
 }

@@ -1,7 +1,14 @@
 //! Options of commands that several ranks run together.
 
-use clap::{Args, ValueEnum};
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use spillproof_engine::budget::ByteSize;
 use spillproof_groth16::Cut;
+
+use super::{Pairing, size};
 
 /// How a proof is dealt out to ranks.
 #[derive(Debug, Clone, Args)]
@@ -23,20 +30,62 @@ pub struct OnRanks {
     /// Shares and cut.
     #[command(flatten)]
     pub sharing: Sharing,
+    /// Messages between them.
+    #[command(flatten)]
+    pub messages: Messages,
+}
+
+/// How messages between ranks go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Several ranks (mpirun -n 4 spillproof ...)")]
+pub struct Messages {
     /// How many seconds a rank waits for another one before it gives up.
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub rank_timeout: u64,
+    /// Slow messages down to this link: 1g, 10g, 100g, nvlink, or a file of `ranks bench --json`. For ranks of
+    /// one machine, to see what a cluster's link would do.
+    #[arg(long, value_name = LINK)]
+    pub pace: Option<LinkOf>,
+}
+
+/// Processes that prove together.
+#[derive(Debug, Subcommand)]
+pub enum Ranks {
+    /// Measure the link between ranks, and how fast each rank computes, reads, writes and proves while the
+    /// others do the same: mpirun -n 4 spillproof ranks bench. `groth16 plan --link FILE` takes the JSON.
+    Bench(RanksBench),
+}
+
+/// The link that is measured.
+#[derive(Debug, Clone, Args)]
+pub struct RanksBench {
+    /// The bytes of each stream.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    pub bytes: ByteSize,
+    /// Each rank proves a circuit of 2^K rows, three times.
+    #[arg(short, long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(8..=24))]
+    pub k: u32,
+    /// The curve of these proofs, by snarkjs's name: that of the key of which proofs are planned.
+    #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
+    pub curve: Pairing,
+    /// Messages between them.
+    #[command(flatten)]
+    pub messages: Messages,
 }
 
 /// Ranks that a plan is for.
 #[derive(Debug, Clone, Args)]
 pub struct PlannedRanks {
     /// Plan for so many ranks, each with this budget, and say how far more ranks pay.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub ranks: Option<u32>,
-    /// The link between them.
-    #[arg(long, value_enum, default_value_t = LinkName::TenGigabit, requires = "ranks")]
-    pub link: LinkName,
+    /// The link between them: 1g, 10g, 100g, nvlink, or a file of `ranks bench --json`, whose ranks then take
+    /// the place of this machine.
+    #[arg(long, value_name = LINK, default_value_t = LinkOf::Named(LinkName::TenGigabit), requires = "ranks")]
+    pub link: LinkOf,
+    /// Draw the seconds by number of ranks, over each link, into this file.
+    #[arg(long, value_name = "FILE", requires = "ranks")]
+    pub svg: Option<PathBuf>,
     /// Shares and cut.
     #[command(flatten)]
     pub sharing: Sharing,
@@ -58,6 +107,56 @@ pub enum LinkName {
     Nvlink,
 }
 
+/// What stands for a link in help.
+const LINK: &str = "1g|10g|100g|nvlink|FILE";
+
+/// A link: one with a name, or a measured one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkOf {
+    /// By its name.
+    Named(LinkName),
+    /// By a file.
+    File(PathBuf),
+}
+
+impl LinkOf {
+    /// The file that it is in.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Named(_) => None,
+            Self::File(file) => Some(file),
+        }
+    }
+}
+
+impl FromStr for LinkOf {
+    type Err = String;
+
+    /// What is no name, and could be a file's, is one.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(name) = LinkName::from_str(text, true) {
+            return Ok(Self::Named(name));
+        }
+        let looks_like_a_name = !text.contains(['.', '/']) && !PathBuf::from(text).exists();
+        match looks_like_a_name {
+            true => Err(format!("no link is called {text:?}, and no file is: {LINK}")),
+            false => Ok(Self::File(text.into())),
+        }
+    }
+}
+
+impl Display for LinkOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => {
+                let value = name.to_possible_value();
+                f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+            }
+            Self::File(file) => file.display().fmt(f),
+        }
+    }
+}
+
 /// Names of cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CutName {
@@ -76,5 +175,24 @@ impl From<CutName> for Cut {
             CutName::Rows => Self::Rows,
             CutName::Columns => Self::Columns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_has_a_name_or_a_file() {
+        let parsed = |text: &str| text.parse::<LinkOf>();
+        for name in LinkName::value_variants() {
+            let named = LinkOf::Named(*name);
+            assert_eq!(parsed(&named.to_string()), Ok(named));
+        }
+        assert_eq!(parsed("10G"), Ok(LinkOf::Named(LinkName::TenGigabit)));
+        assert_eq!(parsed("links/10g"), Ok(LinkOf::File("links/10g".into())));
+        assert_eq!(parsed("link.json"), Ok(LinkOf::File("link.json".into())));
+        let refused = parsed("25g").unwrap_err();
+        assert!(refused.contains("25g") && refused.contains("100g"), "{refused}");
     }
 }

@@ -19,12 +19,14 @@ use spillproof_groth16::iden3::{self, Contributor, Origin};
 use spillproof_ranks::Ranks;
 
 use super::plan;
-use super::plan_ranks::{self, PhaseSeconds, Reach};
+use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
 use super::plan_table::{Place, Rung, climb};
+use super::reach_svg;
 use crate::args::{
-    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, Pairing, PlannedRanks, Sharing,
+    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, PlannedRanks, Sharing,
 };
 use crate::failure::Failure;
+use crate::link::KnownLink;
 use crate::output::{Output, write_together};
 use crate::ranks::{self, Job, RankReport};
 use crate::report::progress::Progress;
@@ -159,7 +161,7 @@ fn prove(
     outputs: [&Path; 2],
     (kept, on): (&Kept, &OnRanks),
 ) -> Result<()> {
-    let Some(job) = Job::join(on)? else {
+    let Some(job) = Job::join(&on.messages, on.sharing.share.len())? else {
         return prove_files(global, inputs, outputs, kept, None);
     };
     let proved = job
@@ -471,10 +473,7 @@ fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
         values: args.values.into(),
         seed: args.seed,
     };
-    let curve = match args.curve {
-        Pairing::Bn128 => Curve::Bn254,
-        Pairing::Bls12381 => Curve::Bls12381,
-    };
+    let curve = Curve::from(args.curve);
     type Writes = fn(&Circuit, Curve, &mut dyn io::Write) -> io::Result<()>;
     let files: [(_, Writes, _); 4] = [
         ("witness", Circuit::write_witness, Some(&args.witness)),
@@ -575,7 +574,8 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 struct PlannedOverRanks {
     key: Key,
     cut: String,
-    rates: Rates,
+    /// Of each rank, or of all of them.
+    rates: Speeds,
     ranks: Vec<Plan>,
     /// Bytes from each rank to each in both exchanges; a rank's own stay with it.
     exchanges: [Vec<Vec<u64>>; 2],
@@ -593,6 +593,7 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
         )));
     }
     let mut run = Run::start(global);
+    let svg = on.svg.as_deref().map(Output::create).transpose()?;
     let session = run.session(ByteSize::Auto)?;
     let budget_bytes = session.budget().limit_bytes();
     let summary = summary_of(&session, file)?;
@@ -607,18 +608,27 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
         Ok(plan_of_ranks(&session, file, shape, &over, budget_bytes)?)
     };
     let plan = planned(ranks, share)?;
-    let rates = plan::measured(&session).unwrap_or_default();
-    let (link_name, link) = plan_ranks::link(on.link);
-    let phases = plan_ranks::phases(&plan, &rates, &link);
-    let reach = plan_ranks::reach(&rates, |ranks| planned(ranks, &[]))?;
+    let link = KnownLink::of(&on.link, Some(summary.curve))?;
+    let speeds = Speeds::of(&link, summary.curve, || {
+        plan::measured(&session).unwrap_or_default()
+    });
+    let phases = plan_ranks::phases(&plan, &speeds, &link.link);
+    let reach = plan_ranks::reach(&speeds, &link, |ranks| planned(ranks, &[]))?;
+    if let Some(svg) = svg {
+        let rows = summary.shape.log_domain;
+        svg.write(reach_svg::render(
+            &format!("a Groth16 proof of 2^{rows} rows"),
+            &reach,
+        ))?;
+    }
     let key = Key::of(file, &summary);
     key.tell(&run);
-    run.say(plan_ranks::text(&plan, &rates, &phases, (link_name, &reach)));
+    run.say(plan_ranks::text(&plan, &speeds, &phases, (&link.called, &reach)));
     let outcome = PlannedOverRanks {
         key,
         cut: format!("{cut:?}").to_lowercase(),
-        rates,
-        ranks: plan_ranks::at(&plan, &rates),
+        ranks: plan_ranks::at(&plan, &speeds),
+        rates: speeds,
         exchanges: plan.exchanges,
         seconds: phases.iter().map(|phase| phase.seconds).sum(),
         phases,

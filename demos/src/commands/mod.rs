@@ -17,6 +17,8 @@ mod plan_ranks;
 mod plan_table;
 pub mod prove;
 mod ptau;
+mod ranks;
+mod reach_svg;
 mod srs;
 mod temporary;
 
@@ -68,6 +70,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),
         Some(Command::Ptau(command)) => ptau::run(global, &command),
+        Some(Command::Ranks(command)) => ranks::run(global, &command),
         Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
     }

@@ -1,20 +1,21 @@
 //! Plans of a proof over several ranks: what each takes, what they send, and how long it takes over a link.
 //!
 //! The bytes are those of the ranks' dry runs. Seconds are a model: a phase ends when its slowest rank has
-//! ended it; an exchange takes what the link takes, or a rank's disk, or the sums beside it, whichever is
-//! the most.
+//! ended it; an exchange takes what the link and a rank's disk take, or the sums beside it with one thread less
+//! meanwhile, whichever is more.
 
-use clap::ValueEnum;
 use serde::Serialize;
 use spillproof_circom::prove::RanksPlan;
 use spillproof_engine::Error;
 use spillproof_engine::plan::{Plan, Rates};
+use spillproof_format::Curve;
 use spillproof_ranks::Link;
 
-use crate::args::LinkName;
 use crate::failure::Failure;
+use crate::link::{KnownLink, Speed};
 use crate::report::table::{bytes, bytes_up, duration, grid};
 use crate::run::Result;
+use crate::trial::Trial;
 
 /// Ranks that are tried.
 const RANKS_MAX: usize = 1024;
@@ -67,7 +68,7 @@ pub struct PhaseSeconds {
 #[derive(Debug, Clone, Serialize)]
 pub struct Reach {
     /// The link.
-    pub link: &'static str,
+    pub link: String,
     /// Ranks, from 1 in powers of two, and the seconds that they take.
     pub seconds: Vec<(usize, f64)>,
     /// From so many ranks on, twice as many save less than a tenth.
@@ -75,8 +76,8 @@ pub struct Reach {
 }
 
 /// Seconds of each phase over a link.
-pub fn phases(plan: &RanksPlan, rates: &Rates, link: &Link) -> Vec<PhaseSeconds> {
-    let plans = at(plan, rates);
+pub fn phases(plan: &RanksPlan, speeds: &Speeds, link: &Link) -> Vec<PhaseSeconds> {
+    let plans = at(plan, speeds);
     debug_assert!(
         plans
             .iter()
@@ -87,24 +88,32 @@ pub fn phases(plan: &RanksPlan, rates: &Rates, link: &Link) -> Vec<PhaseSeconds>
     let mut exchanges = plan.exchanges.iter();
     let mut seconds = Vec::new();
     for (phase, side_by_side) in PHASES {
-        let of_rank = |rank: usize| {
-            let of_list = |names: &&[&str]| -> f64 {
-                let steps = plans[rank].steps.iter().filter(|step| names.contains(&step.name));
-                steps.map(|step| step.seconds).sum()
-            };
-            side_by_side.iter().map(of_list).fold(0.0, f64::max)
-        };
-        let all = (0..plans.len()).map(|rank| (rank, of_rank(rank)));
-        let slowest = all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
         let link_seconds = match side_by_side.len() {
             1 => 0.0,
             _ => exchanges
                 .next()
                 .map_or(0.0, |bytes| link.all_to_all_seconds(bytes, plan.piece_bytes)),
         };
+        let of_rank = |rank: usize| {
+            let of_list = |names: &[&str]| -> f64 {
+                let steps = plans[rank].steps.iter().filter(|step| names.contains(&step.name));
+                steps.map(|step| step.seconds).sum()
+            };
+            match side_by_side {
+                // A piece is read, sent and written in turn, by one of the threads that sum.
+                [exchange, sums] => {
+                    let moving = of_list(exchange);
+                    let threads = plans[rank].threads.max(1) as f64;
+                    (link_seconds + moving).max(of_list(sums) + moving / threads)
+                }
+                lists => lists.iter().map(|names| of_list(names)).sum(),
+            }
+        };
+        let all = (0..plans.len()).map(|rank| (rank, of_rank(rank)));
+        let slowest = all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0));
         seconds.push(PhaseSeconds {
             phase,
-            seconds: slowest.1.max(link_seconds),
+            seconds: slowest.1,
             slowest: slowest.0,
             link_seconds,
         });
@@ -117,33 +126,65 @@ fn is_known(step: &str) -> bool {
     steps.flat_map(|steps| steps.iter()).any(|known| *known == step)
 }
 
-/// The plans of the ranks, with seconds at these rates.
-pub fn at(plan: &RanksPlan, rates: &Rates) -> Vec<Plan> {
-    plan.of_ranks.iter().map(|plan| plan.clone().at(rates)).collect()
+/// The plans of the ranks, with seconds at these speeds.
+pub fn at(plan: &RanksPlan, speeds: &Speeds) -> Vec<Plan> {
+    let of_rank = |(rank, of_rank): (usize, &Plan)| {
+        let speed = speeds.get(rank, plan.of_ranks.len());
+        let mut of_rank = of_rank.clone().at(&speed.rates);
+        for step in &mut of_rank.steps {
+            step.seconds *= speed.trial.factor(step.name);
+        }
+        of_rank
+    };
+    plan.of_ranks.iter().enumerate().map(of_rank).collect()
 }
 
-/// A link, and what it is called.
-pub fn link(name: LinkName) -> (&'static str, Link) {
-    // Gbit/s in each direction, and a latency that is usual there.
-    let (called, gigabits, latency) = match name {
-        LinkName::Gigabit => ("1 Gbit/s", 1.0, 100e-6),
-        LinkName::TenGigabit => ("10 Gbit/s", 10.0, 50e-6),
-        LinkName::HundredGigabit => ("100 Gbit/s", 100.0, 5e-6),
-        LinkName::Nvlink => ("NVLink", 3600.0, 2e-6),
-    };
-    let link = Link {
-        latency,
-        port_bytes_per_second: gigabits * 1e9 / 8.0,
-        switch_bytes_per_second: None,
-    };
-    (called, link)
+/// How fast ranks are: each, as it was measured beside the others; else this machine, for each of them.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Speeds(Vec<Speed>);
+
+impl Speeds {
+    /// Those that were measured with the link; else these rates, and what is usual for a proof over the curve.
+    pub fn of(link: &KnownLink, curve: Curve, here: impl FnOnce() -> Rates) -> Self {
+        Self(match link.speeds.is_empty() {
+            true => vec![Speed {
+                rates: here(),
+                trial: Trial::usual(curve),
+            }],
+            false => link.speeds.clone(),
+        })
+    }
+
+    /// Of a rank among so many. Where others were measured, the slowest of those stands for each.
+    fn get(&self, rank: usize, ranks: usize) -> &Speed {
+        let own = (self.0.len() == ranks).then(|| self.0.get(rank)).flatten();
+        let slowest = || {
+            self.0
+                .iter()
+                .max_by(|a, b| a.sum_seconds().total_cmp(&b.sum_seconds()))
+        };
+        own.or_else(slowest).unwrap_or(&self.0[0])
+    }
 }
 
-/// How far more ranks pay, over each of the links. Numbers of ranks for which the budget is too small are left out.
+impl Speed {
+    /// Of an addition of the sums, which are most of a proof.
+    fn sum_seconds(&self) -> f64 {
+        self.trial.factor("sum over A") / self.rates.additions
+    }
+}
+
+/// How far more ranks pay, over each link with a name, and over the one that was asked for. Numbers of ranks for
+/// which the budget is too small are left out.
 ///
 /// # Errors
 /// Those of `plan`.
-pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result<Vec<Reach>> {
+pub fn reach(
+    speeds: &Speeds,
+    asked: &KnownLink,
+    plan: impl Fn(usize) -> Result<RanksPlan>,
+) -> Result<Vec<Reach>> {
     let counts = std::iter::successors(Some(1usize), |ranks| (*ranks < RANKS_MAX).then_some(ranks * 2));
     let mut plans: Vec<(usize, RanksPlan)> = Vec::new();
     for ranks in counts {
@@ -154,9 +195,16 @@ pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result
         }
     }
     let mut reaches = Vec::new();
-    for name in LinkName::value_variants() {
-        let (name, link) = link(*name);
-        let total = |plan: &RanksPlan| phases(plan, rates, &link).iter().map(|phase| phase.seconds).sum();
+    let named: Vec<KnownLink> = KnownLink::all().collect();
+    let is_named = named.iter().any(|link| link.called == asked.called);
+    let asked = (!is_named).then(|| asked.clone());
+    for KnownLink { called, link, .. } in named.into_iter().chain(asked) {
+        let total = |plan: &RanksPlan| {
+            phases(plan, speeds, &link)
+                .iter()
+                .map(|phase| phase.seconds)
+                .sum()
+        };
         let seconds: Vec<(usize, f64)> = plans.iter().map(|(ranks, plan)| (*ranks, total(plan))).collect();
         let pays = seconds
             .windows(2)
@@ -164,7 +212,7 @@ pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result
         let least = seconds.first().map_or(1, |(ranks, _)| *ranks);
         let pays_up_to = pays.last().map_or(least, |pair| pair[1].0);
         reaches.push(Reach {
-            link: name,
+            link: called,
             seconds,
             pays_up_to,
         });
@@ -175,7 +223,7 @@ pub fn reach(rates: &Rates, plan: impl Fn(usize) -> Result<RanksPlan>) -> Result
 /// The table of ranks, that of phases, and how far more ranks pay.
 pub fn text(
     plan: &RanksPlan,
-    rates: &Rates,
+    speeds: &Speeds,
     phases: &[PhaseSeconds],
     (link, reaches): (&str, &[Reach]),
 ) -> String {
@@ -198,7 +246,7 @@ pub fn text(
         ]
     };
     const ROWS_MAX: usize = 8;
-    let plans = at(plan, rates);
+    let plans = at(plan, speeds);
     let rows: Vec<_> = plans.iter().enumerate().take(ROWS_MAX).map(row).collect();
     let mut text = grid(
         &["rank", "peak lease", "on disk", "sent", "received", "alone"],
@@ -240,5 +288,5 @@ pub fn text(
             shown.join(", ")
         );
     }
-    text + "times are a model: rates of this machine for each rank, and the link's bandwidth and usual latency"
+    text + "times are a model: speeds of the ranks that were measured, else of this machine, and the link's bandwidth and usual latency"
 }
