@@ -33,7 +33,9 @@ pub use self::proof::{
     Verified, Verify, opening,
 };
 pub use self::ptau::Ptau;
-pub use self::ranks::{LinkName, LinkOf, Messages, OnRanks, PlannedRanks, Ranks, RanksBench, Sharing};
+pub use self::ranks::{
+    CutName, LinkName, LinkOf, Messages, OnRanks, PlannedRanks, Ranks, RanksBench, Sharing,
+};
 pub use self::shell::{Completions, completions, for_help, man, options};
 use crate::failure::Failure;
 use crate::peers::Peer;

@@ -58,6 +58,11 @@ impl Job {
         self.lobby.rank()
     }
 
+    /// How many ranks there are.
+    pub fn size(&self) -> usize {
+        self.lobby.size()
+    }
+
     /// Whether this is the rank that writes results.
     pub fn is_first(&self) -> bool {
         self.rank() == 0

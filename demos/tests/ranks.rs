@@ -235,11 +235,6 @@ fn a_job_whose_ranks_are_killed_goes_on_to_the_same_proof() {
             dir,
             "groth16 verify vkey.json public.json p.json --allow-insecure",
         );
-        let left: Vec<_> = std::fs::read_dir(dir.join("kept"))
-            .expect("the folder")
-            .flatten()
-            .collect();
-        assert_eq!(left.len(), 1, "rank {victim}: {left:?}");
         // From the first kill on, on another way.
         let proof = std::fs::read(dir.join("p.json")).expect("a proof");
         if dir.join("copy").exists() {
@@ -257,6 +252,115 @@ fn a_job_whose_ranks_are_killed_goes_on_to_the_same_proof() {
     }
     println!("{kills} ranks were killed");
     assert!(kills > 0, "all jobs ended before");
+}
+
+/// Names in a folder.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("the folder").flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_key_is_dealt_to_ranks_that_prove_with_it() {
+    let Some(launcher) = launcher() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    for curve in ["bn128", "bls12381"] {
+        succeeds(
+            dir,
+            &format!("groth16 example c.zkey c.wtns --k 11 --curve {curve}"),
+        );
+        succeeds(dir, "groth16 vkey c.zkey vkey.json");
+        for share in ["", "--share 2,1,1,1"] {
+            let line = format!("groth16 import c.zkey --out c.key --memory 16MiB {share}");
+            let imported = on_ranks(launcher, 4, dir, &line);
+            let told = String::from_utf8_lossy(&imported.stdout).into_owned();
+            assert!(
+                imported.status.success() && told.contains("4 ranks"),
+                "{imported:?}"
+            );
+            let shares = names(dir).into_iter().filter(|name| name.ends_with("-of-4"));
+            assert_eq!(shares.count(), 4, "{:?}", names(dir));
+            let line = "groth16 prove c.key c.wtns p.json public.json --memory 16MiB";
+            let proved = on_ranks(launcher, 4, dir, line);
+            assert!(proved.status.success(), "{share}: {proved:?}");
+            succeeds(
+                dir,
+                "groth16 verify vkey.json public.json p.json --allow-insecure",
+            );
+            std::fs::remove_file(dir.join("p.json")).expect("the proof");
+        }
+        // The key alone says what is public of it.
+        succeeds(dir, "groth16 vkey c.key dealt.json");
+        let [whole, dealt] =
+            ["vkey.json", "dealt.json"].map(|name| std::fs::read(dir.join(name)).expect("a file"));
+        assert!(whole == dealt);
+        let told = succeeds(dir, "groth16 inspect c.key");
+        assert!(told.contains("2^11 rows"), "{told}");
+        let plan = succeeds(dir, "groth16 plan c.key --ranks 4 --memory 16MiB");
+        assert!(plan.contains("second exchange"), "{plan}");
+        for line in [
+            "groth16 plan c.key --memory 16MiB",
+            "groth16 prove c.key c.wtns p.json public.json --memory 16MiB",
+        ] {
+            let alone = refused(dir, line, 1);
+            assert!(
+                alone.contains("c.key") && alone.contains("mpirun -n 4"),
+                "{line}: {alone}"
+            );
+        }
+    }
+    let before = names(dir);
+    let share = before
+        .iter()
+        .find(|name| name.ends_with(".1-of-4"))
+        .expect("a share")
+        .clone();
+    for (ranks, line, word) in [
+        (
+            2,
+            "groth16 prove c.key c.wtns p.json public.json --memory 16MiB",
+            "mpirun -n 4",
+        ),
+        (
+            4,
+            "groth16 prove c.key c.wtns p.json public.json --memory 16MiB --share 1,1,1,5",
+            "shares",
+        ),
+        (
+            4,
+            "groth16 prove c.key c.wtns p.json public.json --memory 16MiB --cut rows",
+            "cut",
+        ),
+        (
+            4,
+            "groth16 import c.zkey --out c.key --memory 16MiB --cut rows",
+            "--cut",
+        ),
+        (4, "groth16 import c.wtns --out c.key --memory 16MiB", "c.wtns"),
+        (
+            4,
+            "groth16 import c.zkey --out nowhere/c.key --memory 16MiB",
+            "nowhere",
+        ),
+        (4, "groth16 import c.zkey --out c.key --memory 32KiB", "--memory"),
+    ] {
+        let failed = on_ranks(launcher, ranks, dir, line);
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert!(!failed.status.success() && said.contains(word), "{line}: {said}");
+        assert_eq!(names(dir), before, "{line}");
+    }
+    std::fs::remove_file(dir.join(&share)).expect("a share");
+    let line = "groth16 prove c.key c.wtns p.json public.json --memory 16MiB --rank-timeout 20";
+    let missing = on_ranks(launcher, 4, dir, line);
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(!missing.status.success() && said.contains(&share), "{said}");
 }
 
 #[test]

@@ -76,6 +76,19 @@ pub enum FormatError {
         /// The root of the bytes, in hex.
         computed: String,
     },
+    /// A share of a dealt key that is not the one that the key names.
+    #[error(
+        "the root at offset {offset} is {value}, and the dealt key names the share {expected}: the share is of another import, \
+         or the key is; import the key again on all ranks"
+    )]
+    OtherShare {
+        /// Offset of the root in the share's header, in bytes.
+        offset: u64,
+        /// The root in the header, in hex.
+        value: String,
+        /// The root that the key names, in hex.
+        expected: String,
+    },
     /// The bytes are too many or too few.
     #[error("{what} is {actual_bytes} bytes long, {expected_bytes} are expected: {remedy}")]
     Length {

@@ -133,9 +133,9 @@ impl Shape {
 }
 
 /// Offset of the section table in bytes, for errors.
-const TABLE_AT: u64 = 256;
+pub(crate) const TABLE_AT: u64 = 256;
 
-fn refuse(what: &'static str, offset: u64, value: String, remedy: &'static str) -> FormatError {
+pub(crate) fn refuse(what: &'static str, offset: u64, value: String, remedy: &'static str) -> FormatError {
     FormatError::Field {
         what,
         offset,
@@ -213,7 +213,16 @@ impl<'a> Groth16Key<'a> {
     pub fn of(header: &'a Header) -> Result<Self, FormatError> {
         if header.kind() != Kind::Groth16Key {
             let value = format!("{:?}", header.kind());
-            return Err(refuse("kind", 12, value, "a Groth16 proving key is needed here"));
+            let remedy = match header.kind() {
+                Kind::Groth16Dealt => {
+                    "the key is dealt to ranks, and one rank reads it here: import it on one rank"
+                }
+                Kind::Groth16Share => {
+                    "this is one rank's share of a dealt key: the key is the file that names it"
+                }
+                _ => "a Groth16 proving key is needed here",
+            };
+            return Err(refuse("kind", 12, value, remedy));
         }
         let curve = header.curve();
         if !matches!(curve, Curve::Bn254 | Curve::Bls12381) {

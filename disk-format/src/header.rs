@@ -88,6 +88,11 @@ coded! {
         Groth16Key = 6,
         /// The witness of a halo2 circuit: columns of advice, and bytes with its public inputs.
         Witness = 7,
+        /// A Groth16 proving key that is dealt to ranks: what all of them have, and the names of their shares
+        /// ([`crate::groth16_dealt`]).
+        Groth16Dealt = 8,
+        /// One rank's share of such a key.
+        Groth16Share = 9,
     }
 }
 

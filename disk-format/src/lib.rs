@@ -11,7 +11,8 @@
 //! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked
 //!   bytes, the same as in the memory of arkworks and halo2curves.
 //! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product
-//!   commitments; [`groth16`]: those of a Groth16 proving key.
+//!   commitments; [`groth16`]: those of a Groth16 proving key; [`groth16_dealt`]: those of one that is dealt
+//!   to ranks.
 //! - [`params_kzg`]: files of parameters that halo2 and midnight-proofs write; [`iden3`]: files that circom and
 //!   snarkjs write.
 //!
@@ -29,6 +30,7 @@ pub mod element;
 mod error;
 pub mod geometry;
 pub mod groth16;
+pub mod groth16_dealt;
 pub mod header;
 pub mod iden3;
 pub mod ipa;

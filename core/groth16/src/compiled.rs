@@ -17,8 +17,10 @@ use spillproof_engine::session::Session;
 
 #[cfg(feature = "ark-groth16")]
 use crate::arkworks::{self, CircuitKey, Parts, Reduction};
-use crate::over_ranks::{Kept, Place};
-use crate::{PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, file, iden3, key, proof, task};
+use crate::over_ranks::{Kept, OfRank, Place};
+use crate::{
+    DealtKey, PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, dealt, file, iden3, key, proof, task,
+};
 
 compiled! {
     /// A curve that this crate is compiled for. Its functions are those of the crate, which say what they do.
@@ -100,6 +102,16 @@ compiled! {
         /// [`ProvingKey::open_container`].
         fn open_container(workspace: &Workspace, path: &Path) -> Result<ProvingKey<Self>>
             = file::open_container;
+        /// [`DealtKey::open`].
+        fn open_dealt(workspace: &Workspace, path: &Path) -> Result<DealtKey<Self>>
+            = dealt::open_dealt;
+        /// [`DealtKey::share`].
+        fn open_share(
+            key: &DealtKey<Self>,
+            workspace: &Workspace,
+            of: &OfRank<'_>,
+        ) -> Result<ProvingKey<Self>>
+            = dealt::open_share;
         /// [`VerifyingKey::in_memory`].
         fn in_memory(
             workspace: &Workspace,
@@ -118,6 +130,14 @@ compiled! {
             progress: &mut (dyn FnMut(Progress) + Send),
         ) -> Result<ProvingKey<Self>>
             = iden3::read_zkey_over;
+        /// [`iden3::read_zkey_of_rank`].
+        fn read_zkey_of_rank(
+            workspace: &Workspace,
+            path: &Path,
+            of: &OfRank<'_>,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<ProvingKey<Self>>
+            = iden3::read_zkey_of_rank_over;
         /// [`iden3::read_wtns`].
         fn read_wtns(
             workspace: &Workspace,

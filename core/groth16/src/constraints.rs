@@ -272,7 +272,7 @@ const TILE: &str = "coefficients and rows";
 /// What is evaluated: rows of the domain, which are those of some neighbouring columns of a matrix of rows of
 /// `row_len`, in ascending order; and of them, the part of some signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// All rows of the domain.
     pub domain: u64,
     /// A power of two.
@@ -311,31 +311,31 @@ impl Share {
     }
 
     /// How many.
-    fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.domain / self.row_len * self.columns
+    }
+
+    /// The number of a coefficient's row in the share; `None` for a coefficient that is not of it.
+    #[inline]
+    pub fn row_of(&self, row: u32, signal: u32) -> Option<u32> {
+        let (row, signal) = (u64::from(row), u64::from(signal));
+        let column = (row & (self.row_len - 1)).wrapping_sub(self.first_column);
+        let is_kept = column < self.columns && (self.signals[0]..self.signals[1]).contains(&signal);
+        // Not above the row itself.
+        is_kept.then(|| ((row >> self.row_len.ilog2()) * self.columns + column) as u32)
     }
 
     /// Moves the coefficients of the share to the front, with the numbers of their rows in it; how many there
     /// are.
     fn keep(&self, coefficients: &mut [Coefficient], shape: &Shape) -> usize {
-        let [first_signal, end_signal] = self.signals;
         if self.columns == self.row_len && self.signals == [0, shape.signals] {
             return coefficients.len();
         }
-        let log_row = self.row_len.ilog2();
-        let (columns, signals) = (
-            self.first_column..self.first_column + self.columns,
-            first_signal..end_signal,
-        );
         let mut kept = 0;
         for index in 0..coefficients.len() {
-            let mut coefficient = coefficients[index];
-            let row = u64::from(coefficient.row);
-            let column = row % self.row_len;
-            if columns.contains(&column) && signals.contains(&u64::from(coefficient.signal)) {
-                // Below the row itself.
-                coefficient.row = ((row >> log_row) * self.columns + column - self.first_column) as u32;
-                coefficients[kept] = coefficient;
+            let coefficient = coefficients[index];
+            if let Some(row) = self.row_of(coefficient.row, coefficient.signal) {
+                coefficients[kept] = Coefficient { row, ..coefficient };
                 kept += 1;
             }
         }

@@ -31,7 +31,6 @@ pub(crate) fn open_container<E: PairingCurve>(workspace: &Workspace, path: &Path
     let container = Container::open(workspace, path)?;
     let file = KeyFile {
         container: &container,
-        path,
     };
     let found = Groth16Key::of(container.header()).map_err(|source| file.refuse(source))?;
     check_curve::<E>(path, found.curve)?;
@@ -56,6 +55,7 @@ pub(crate) fn open_container<E: PairingCurve>(workspace: &Workspace, path: &Path
         constraints: Constraints::new(file.column(found.values)?, file.column(found.coefficients)?),
         domain: Domain::of_smallest_non_residue(found.shape.log_domain)?,
         quotient: QuotientBasis::Coset,
+        share: None,
     })
 }
 
@@ -76,23 +76,22 @@ pub(crate) fn check_curve<E: PairingCurve>(path: &Path, curve: CurveId) -> Resul
 }
 
 /// A container that is being opened.
-struct KeyFile<'a> {
-    container: &'a Container,
-    path: &'a Path,
+pub(crate) struct KeyFile<'a> {
+    pub container: &'a Container,
 }
 
 impl KeyFile<'_> {
-    fn refuse(&self, source: FormatError) -> Error {
+    pub fn refuse(&self, source: FormatError) -> Error {
         Error::Format {
-            file: self.path.to_path_buf(),
+            file: self.container.path().to_path_buf(),
             source,
         }
     }
 
-    fn column<T: Element>(&self, section: &Section) -> Result<Column<T>> {
+    pub fn column<T: Element>(&self, section: &Section) -> Result<Column<T>> {
         self.container.column(section).ok_or_else(|| {
             Invalid::ElementBytes {
-                what: self.path.display().to_string(),
+                what: self.container.path().display().to_string(),
                 given: T::BYTES,
                 expected: section.element_bytes() as usize,
             }
@@ -101,7 +100,7 @@ impl KeyFile<'_> {
     }
 
     /// Three checked points.
-    fn three<P: Curve>(&self, what: &'static str, section: &Section) -> Result<[Affine<P>; 3]> {
+    pub fn three<P: Curve>(&self, what: &'static str, section: &Section) -> Result<[Affine<P>; 3]> {
         let mut points = [Affine::identity(); 3];
         let stored = self.column::<Point<P>>(section)?.to_vec()?;
         for ((index, point), stored) in (0..).zip(&mut points).zip(stored) {

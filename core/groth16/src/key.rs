@@ -2,11 +2,14 @@
 
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::geometry::DIGEST_BYTES;
+use spillproof_format::groth16_dealt::DEALT_BYTES_MAX;
 use spillproof_format::srs::frame_bytes;
 use spillproof_format::{FormatError, GroupId, PointFault, hex};
 
-use super::{Coefficient, Constraints, G1Point, G2Point, PairingCurve, Shape};
+use super::dealt::share_frame_bytes;
+use super::{Coefficient, Constraints, G1Point, G2Point, KeyShare, PairingCurve, Place, Shape};
 use spillproof_engine::Result;
+use spillproof_engine::budget::PAGE_BYTES;
 use spillproof_engine::column::{Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
@@ -52,6 +55,8 @@ pub struct ProvingKey<E: PairingCurve> {
     pub domain: Domain<E::Scalar>,
     /// The polynomials of [`Self::h`].
     pub quotient: QuotientBasis,
+    /// The rank that coefficients, and perhaps points, are those of; `None` for a whole key.
+    pub share: Option<KeyShare>,
 }
 
 /// The basis that a key has the quotient's points in.
@@ -69,8 +74,10 @@ pub enum QuotientBasis {
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     pub quotient: QuotientBasis,
-    /// Of a container, whose frames are longer than those of scratch files.
+    /// Of a container, whose frames are longer than those of scratch files, or which is a share.
     pub frame_bytes: Option<usize>,
+    /// Whether a rank has its own points only.
+    pub is_dealt: bool,
 }
 
 impl Layout {
@@ -78,6 +85,7 @@ impl Layout {
     pub const CIRCOM: Self = Self {
         quotient: QuotientBasis::Coset,
         frame_bytes: None,
+        is_dealt: false,
     };
 
     /// That of a container over a curve.
@@ -89,36 +97,65 @@ impl Layout {
         }
     }
 
+    /// That of a rank's share of a dealt key over a curve.
+    pub fn of_share<E: PairingCurve>() -> Self {
+        let curve = GroupId::of::<E::G1Config>().map(|group| group.curve);
+        Self {
+            frame_bytes: curve.map(|curve| share_frame_bytes(curve) as usize),
+            is_dealt: true,
+            ..Self::CIRCOM
+        }
+    }
+
     /// That of a key.
     pub fn of<E: PairingCurve>(key: &ProvingKey<E>) -> Self {
         let coefficients = key.constraints.coefficients();
         let frame_bytes = coefficients.frame_elements() as usize * Coefficient::BYTES;
         Self {
             quotient: key.quotient,
-            frame_bytes: (frame_bytes != SCRATCH_FRAME_BYTES).then_some(frame_bytes),
+            is_dealt: key.has_own_points(),
+            frame_bytes: (key.has_own_points() || frame_bytes != SCRATCH_FRAME_BYTES).then_some(frame_bytes),
         }
     }
 
-    /// What an open container holds of the budget for the digests of its frames.
-    pub fn digests_bytes<E: PairingCurve>(&self, shape: &Shape) -> u64 {
+    /// What an open container holds of the budget for the digests of its frames; of a dealt key, what its two do.
+    pub fn digests_bytes<E: PairingCurve>(&self, shape: &Shape, place: Option<&Place<'_>>) -> u64 {
         let Some(frame_bytes) = self.frame_bytes else {
             return 0;
         };
         let (g1, g2) = (G1Point::<E>::BYTES as u64, G2Point::<E>::BYTES as u64);
+        let common = [(3, g1), (3, g2), (shape.public + 1, g1)];
+        let share = place.filter(|_| self.is_dealt);
+        let dealt = share.map_or(0, |_| DEALT_BYTES_MAX);
+        let [signals, points_of_h] = points(shape, share);
         let columns = [
-            (3, g1),
-            (3, g2),
-            (shape.public + 1, g1),
-            (shape.signals, g1),
-            (shape.signals, g1),
-            (shape.signals, g1),
-            (1 << shape.log_domain, g1),
-            (shape.signals, g2),
+            (signals, g1),
+            (signals, g1),
+            (signals, g1),
+            (points_of_h, g1),
+            (signals, g2),
             (shape.values, E::Scalar::BYTES as u64),
             (shape.coefficients, Coefficient::BYTES as u64),
         ];
-        let frames = columns.map(|(len, bytes)| (len * bytes).div_ceil(frame_bytes as u64));
-        frames.iter().sum::<u64>() * DIGEST_BYTES
+        let frames = |(len, bytes): (u64, u64)| (len * bytes).div_ceil(frame_bytes as u64);
+        let common: u64 = common.into_iter().map(frames).sum::<u64>() + frames((dealt, 1));
+        let columns: u64 = columns.into_iter().map(frames).sum();
+        let pages = |frames: u64| (frames * DIGEST_BYTES).next_multiple_of(PAGE_BYTES as u64);
+        match share {
+            None => (common + columns) * DIGEST_BYTES,
+            Some(_) => pages(common) + pages(columns),
+        }
+    }
+}
+
+/// Points of signals and of `h`, of a whole key or of a rank's share.
+fn points(shape: &Shape, share: Option<&Place<'_>>) -> [u64; 2] {
+    match share {
+        None => [shape.signals, 1 << shape.log_domain],
+        Some(place) => {
+            let share = place.shares.share_shape(place.ranks.rank());
+            [share.signals, share.points_of_h]
+        }
     }
 }
 
@@ -188,7 +225,11 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// # Errors
     /// [`Invalid::NotADryRun`] in any other workspace.
     pub(super) fn dry_witness(&self, workspace: &Workspace) -> Result<Column<E::Scalar>> {
-        Draft::scratch(workspace, "witness", self.a.len(), Placement::Disk)?.finish_unwritten()
+        let signals = self
+            .share
+            .as_ref()
+            .map_or(self.a.len(), |share| share.whole().signals);
+        Draft::scratch(workspace, "witness", signals, Placement::Disk)?.finish_unwritten()
     }
 
     /// What a proof with this key will take.
@@ -206,12 +247,27 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field
     /// does not have.
     pub(super) fn dry(workspace: &Workspace, shape: &Shape, layout: Layout) -> Result<Self> {
+        Self::dry_of_rank(workspace, (shape, layout), None)
+    }
+
+    /// The same for a rank, whose coefficients the shape counts. In a dealt layout its points are the rank's.
+    ///
+    /// # Errors
+    /// As [`Self::dry`].
+    pub(super) fn dry_of_rank(
+        workspace: &Workspace,
+        (shape, layout): (&Shape, Layout),
+        place: Option<&Place<'_>>,
+    ) -> Result<Self> {
         let Layout {
             quotient,
             frame_bytes,
+            is_dealt,
         } = layout;
+        let dealt = place.filter(|_| is_dealt);
+        let [signals, points_of_h] = points(shape, dealt);
         let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
-        let place = (workspace, frame_bytes);
+        let frames = (workspace, frame_bytes);
         fn column<T: Element>(
             (workspace, frame_bytes): (&Workspace, Option<usize>),
             what: &str,
@@ -223,7 +279,7 @@ impl<E: PairingCurve> ProvingKey<E> {
             };
             draft.finish_unwritten()
         }
-        let g1 = |what, len| column::<G1Point<E>>(place, what, len);
+        let g1 = |what, len| column::<G1Point<E>>(frames, what, len);
         Ok(Self {
             verifying: VerifyingKey {
                 alpha_g1: Affine::identity(),
@@ -234,23 +290,26 @@ impl<E: PairingCurve> ProvingKey<E> {
             },
             beta_g1: Affine::identity(),
             delta_g1: Affine::identity(),
-            a: g1("a", shape.signals)?,
-            b_g1: g1("b_g1", shape.signals)?,
-            b_g2: column::<G2Point<E>>(place, "b_g2", shape.signals)?,
-            c: g1("c", shape.signals)?,
-            h: g1("h", 1 << shape.log_domain)?,
+            a: g1("a", signals)?,
+            b_g1: g1("b_g1", signals)?,
+            b_g2: column::<G2Point<E>>(frames, "b_g2", signals)?,
+            c: g1("c", signals)?,
+            h: g1("h", points_of_h)?,
             constraints: Constraints::new(
-                column(place, "values of coefficients", shape.values)?,
-                column(place, "coefficients", shape.coefficients)?,
+                column(frames, "values of coefficients", shape.values)?,
+                column(frames, "coefficients", shape.coefficients)?,
             ),
             domain,
             quotient,
+            share: dealt.map(|place| KeyShare::of_points(place.shares.clone(), place.ranks.rank(), *shape)),
         })
     }
 }
 
 pub(crate) fn shape<E: PairingCurve>(key: &ProvingKey<E>) -> Result<Shape> {
-    let (signals, domain) = (key.a.len(), key.h.len());
+    let share = key.share.as_ref().filter(|share| share.has_own_points());
+    let [signals, points_of_h] = share.map_or([key.a.len(), key.h.len()], KeyShare::points);
+    let domain = share.map_or(points_of_h, |share| 1 << share.whole().log_domain);
     let log_limit = <E::Scalar as ark_ff::FftField>::TWO_ADICITY;
     if !domain.is_power_of_two() || domain.ilog2() > log_limit {
         return Err(Invalid::PowerOfTwo {
@@ -261,20 +320,23 @@ pub(crate) fn shape<E: PairingCurve>(key: &ProvingKey<E>) -> Result<Shape> {
         .into());
     }
     let lengths = [
-        ("b_g1", key.b_g1.len()),
-        ("b_g2", key.b_g2.len()),
-        ("c", key.c.len()),
+        ("a", key.a.len(), signals),
+        ("b_g1", key.b_g1.len(), signals),
+        ("b_g2", key.b_g2.len(), signals),
+        ("c", key.c.len(), signals),
+        ("h", key.h.len(), points_of_h),
     ];
-    for (column, given) in lengths {
-        if given != signals {
+    for (column, given, expected) in lengths {
+        if given != expected {
             return Err(Invalid::Length {
                 what: format!("points of `{column}` of a key"),
                 given,
-                expected: signals,
+                expected,
             }
             .into());
         }
     }
+    let signals = share.map_or(signals, |share| share.whole().signals);
     let public = key.verifying.ic.len().checked_sub(1);
     let Some(public) = public.filter(|public| *public < signals) else {
         return Err(Invalid::OutOfRange {

@@ -31,6 +31,10 @@ use super::proof::{Sums, public_signals_of, sum, sum_over_a, sum_over_b_g1, sum_
 use super::quotient::{self, product_less, transforms};
 use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
 
+mod key_share;
+
+pub use key_share::{KeyShare, OfRank};
+
 // The phases of a proof over ranks, in their order.
 const AGREEMENT: &str = "agreement";
 const CONSTRAINTS: &str = "constraints";
@@ -65,7 +69,7 @@ pub enum Cut {
 }
 
 /// What each rank has of a proof.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
     cut: Cut,
     /// Rows of the domain, in columns of its matrix.
@@ -144,11 +148,12 @@ impl Shares {
     }
 
     /// The sizes of a rank's shares, and whether it is the first one: ranks with the same measure take the same.
-    pub fn measure(&self, rank: usize) -> [u64; 5] {
+    pub fn measure(&self, rank: usize) -> [u64; 6] {
         [
             self.deal.share_len(rank),
             self.deal.exchanged(1, rank, 1).iter().sum(),
             width(&self.rows, rank),
+            width(&self.columns, rank),
             width(&self.signals, rank),
             u64::from(rank == 0),
         ]
@@ -170,14 +175,6 @@ impl Shares {
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.deal.ranks()
-    }
-
-    fn signals(&self, rank: usize) -> Terms {
-        let (start, end) = (self.signals[rank], self.signals[rank + 1]);
-        Terms::Range {
-            start,
-            len: end - start,
-        }
     }
 }
 
@@ -266,6 +263,7 @@ fn check_place<E: PairingCurve>(
     let shape = key.shape()?;
     Invalid::unless_equal("values of a witness", witness.len(), shape.signals)?;
     Invalid::unless_equal("ranks of a proof", ranks.size() as u64, shares.ranks() as u64)?;
+    key.check_rank(ranks.rank(), shares)?;
     Invalid::unless_equal(
         "rows of a domain",
         1 << shares.deal.log_n(),
@@ -333,15 +331,11 @@ impl<E: PairingCurve> Part<'_, E> {
             (dealt, over)
         };
         let first = || {
-            let columns = shares.deal.columns(ranks.rank());
             let values = self.values(
                 shape,
                 Share {
-                    row_len: shares.deal.row_len(),
-                    first_column: columns.start,
-                    columns: columns.end - columns.start,
                     frame_bytes: dealt.input_frame_bytes(),
-                    ..Share::all(shape)
+                    ..shares.evaluated(shape, ranks.rank())
                 },
             )?;
             let _phase = (ranks.phase(FIRST_PASS), step!(workspace, "quotient: first pass"));
@@ -413,6 +407,7 @@ impl<E: PairingCurve> Part<'_, E> {
         let (quotient, second_sums) = self.exchange(1, &over, scatter, || self.second_sums())?;
         let terms = Terms::From {
             first_base: shares.rows[rank],
+            first_scalar: 0,
             len: width(&shares.rows, rank),
         };
         let quotient = match self.keeping.has(Sum::H) {
@@ -425,20 +420,14 @@ impl<E: PairingCurve> Part<'_, E> {
 
     /// What this rank has of the columns that rank 0 gathers.
     fn values_to_gather(&self, shape: &Shape) -> Result<Vec<Column<E::Scalar>>> {
-        let (shares, rank) = (self.shares, self.ranks.rank());
-        if shares.cut != Cut::Columns {
-            let rows = Share::rows(shape, shares.rows[rank], shares.rows[rank + 1]);
-            return Ok(self.values(shape, rows)?.into());
-        }
-        let signals = [shares.columns[rank], shares.columns[rank + 1]];
-        let [a, b, _] = self.values(
-            shape,
-            Share {
-                signals,
-                ..Share::all(shape)
-            },
-        )?;
-        Ok(vec![a, b])
+        let values = self.values(shape, self.shares.evaluated(shape, self.ranks.rank()))?;
+        Ok(match self.shares.cut {
+            Cut::Columns => {
+                let [a, b, _] = values;
+                vec![a, b]
+            }
+            _ => values.into(),
+        })
     }
 
     fn values(&self, shape: &Shape, share: Share) -> Result<[Column<E::Scalar>; 3]> {
@@ -473,7 +462,7 @@ impl<E: PairingCurve> Part<'_, E> {
     }
 
     fn first_sums(&self) -> Result<FirstSums<E>> {
-        let signals = self.shares.signals(self.ranks.rank());
+        let signals = self.key.terms_of_signals(self.ranks.rank(), self.shares);
         Ok(FirstSums {
             a: self
                 .keeping
@@ -485,7 +474,7 @@ impl<E: PairingCurve> Part<'_, E> {
     }
 
     fn second_sums(&self) -> Result<SecondSums<E>> {
-        let signals = self.shares.signals(self.ranks.rank());
+        let signals = self.key.terms_of_signals(self.ranks.rank(), self.shares);
         Ok(SecondSums {
             b_g2: self
                 .keeping
@@ -571,7 +560,7 @@ impl<E: PairingCurve> Part<'_, E> {
     /// terms for each width of its groups.
     fn terms_of_layout(&self, dealt: &DealtTransforms<'_, E::Scalar>) -> Vec<Terms> {
         let deal = &self.shares.deal;
-        let share = deal.columns(self.ranks.rank());
+        let (row_len, first_column) = self.key.matrix_of_h(self.ranks.rank(), self.shares);
         let rows = (1 << deal.log_n()) / deal.row_len();
         let mut terms: Vec<Terms> = Vec::new();
         for (start, group_width) in dealt.output_groups() {
@@ -582,9 +571,9 @@ impl<E: PairingCurve> Part<'_, E> {
                 continue;
             }
             terms.push(Terms::Panels {
-                row_len: deal.row_len(),
+                row_len,
                 rows,
-                first_column: share.start + start,
+                first_column: first_column + start,
                 width: group_width,
                 groups: 1,
                 first_scalar: start * rows,

@@ -71,6 +71,7 @@ pub(crate) fn prove_over<E: PairingCurve>(
     [r, s]: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
     let workspace = witness.workspace();
+    key.check_whole()?;
     let shape = key.shape()?;
     if witness.len() != shape.signals {
         return Err(Invalid::Length {

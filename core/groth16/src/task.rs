@@ -35,6 +35,7 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
+    key.check_whole()?;
     let (shape, layout, threads) = (key.shape()?, Layout::of(key), session.threads());
     let minimum_bytes = move || {
         let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, layout));
@@ -73,6 +74,7 @@ pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
     random: [E::Scalar; 2],
 ) -> Result<(Proof<E>, Kept)> {
     let begun = || -> Result<_> {
+        key.check_rank(place.ranks.rank(), place.shares)?;
         let (shape, layout, threads) = (key.shape()?, Layout::of(key), session.threads());
         let (ranks, shares) = (place.ranks.rehearsal(), place.shares.clone());
         let checkpoints = session.checkpoints().cloned();
@@ -130,8 +132,8 @@ fn dry_run_of_rank<E: PairingCurve>(
     place: &Place<'_>,
     checkpoints: Option<&Checkpoints>,
 ) -> Result<()> {
-    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
-    let key = ProvingKey::<E>::dry(workspace, shape, layout)?;
+    let _digests = workspace.hold(layout.digests_bytes::<E>(shape, Some(place)), "frame digests")?;
+    let key = ProvingKey::<E>::dry_of_rank(workspace, (shape, layout), Some(place))?;
     let witness = key.dry_witness(workspace)?;
     workspace.phase(Phase::Proof)?;
     let random = [E::Scalar::zero(); 2];
@@ -167,6 +169,7 @@ pub(crate) fn plan_with<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
+    key.check_whole()?;
     plan_of::<E>((&key.shape()?, Layout::of(key)), budget_bytes, threads, rates)
 }
 
@@ -181,7 +184,7 @@ fn plan_of<E: PairingCurve>(
 }
 
 fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, layout): (&Shape, Layout)) -> Result<()> {
-    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
+    let _digests = workspace.hold(layout.digests_bytes::<E>(shape, None), "frame digests")?;
     let key = ProvingKey::<E>::dry(workspace, shape, layout)?;
     let witness = key.dry_witness(workspace)?;
     workspace.phase(Phase::Proof)?;

@@ -20,6 +20,7 @@
 
 pub mod c;
 pub mod example;
+mod held;
 pub mod json;
 pub mod prove;
 

@@ -1,7 +1,5 @@
 //! Keys, witnesses and proofs over files, on whichever curve these are.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,71 +8,24 @@ use ark_bn254::Bn254;
 use ark_ff::UniformRand;
 use rand::rngs::OsRng;
 use spillproof_engine::Session;
-use spillproof_engine::column::{Column, Container, Workspace};
+use spillproof_engine::column::Column;
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
-use spillproof_format::iden3::FileKind;
 use spillproof_groth16::iden3::{
-    self, Contributed, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Progress, Truncated, VerifiedKey,
-    VerifiedPtau, curve_of, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes, read_zkey,
+    self, Contributed, DealtImport, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Truncated, VerifiedKey,
+    VerifiedPtau, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes,
 };
 use spillproof_groth16::{
-    Cut, Kept, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey,
+    Cut, DealtKey, Kept, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey,
     over_curve, prove_in, prove_over_ranks, public_signals,
 };
 use spillproof_ranks::{Ranks, Settings};
 
+pub use crate::held::{AsRank, Follow};
+use crate::held::{Form, Held};
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
 use crate::{Error, Result, content};
-
-/// How far the reading of a file is.
-pub type Follow<'a> = &'a mut (dyn FnMut(Progress) + Send);
-
-/// What a key's file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// A file of snarkjs.
-    Zkey,
-    /// A container of ours.
-    Container,
-}
-
-impl Form {
-    /// By the file's first bytes.
-    fn of(file: &Path) -> Result<Self> {
-        let mut magic = [0; 4];
-        let mut opened = File::open(file).map_err(|source| Error::File {
-            file: file.to_owned(),
-            source,
-        })?;
-        // A file that is too short is no container either; opening it says so.
-        let _too_short = opened.read_exact(&mut magic);
-        Ok(match FileKind::detect(magic) {
-            Some(_) => Self::Zkey,
-            None => Self::Container,
-        })
-    }
-
-    fn curve(self, workspace: &Workspace, file: &Path) -> Result<Curve> {
-        match self {
-            Self::Zkey => Ok(curve_of(workspace, file, FileKind::Zkey)?),
-            Self::Container => Ok(Container::open(workspace, file)?.header().curve()),
-        }
-    }
-
-    fn open<E: PairingCurve>(
-        self,
-        workspace: &Workspace,
-        file: &Path,
-        follow: Follow<'_>,
-    ) -> Result<Box<ProvingKey<E>>> {
-        Ok(Box::new(match self {
-            Self::Zkey => read_zkey(workspace, file, follow)?,
-            Self::Container => ProvingKey::open_container(workspace, file)?,
-        }))
-    }
-}
 
 /// What is known of a key without a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +34,8 @@ pub struct Summary {
     pub curve: Curve,
     /// Its sizes.
     pub shape: Shape,
+    /// Whether the distinct values of all coefficients were counted, not those of one rank.
+    pub are_values_counted: bool,
     /// Whether gamma and delta are equal, as in a key that no one has contributed to: proofs can be forged.
     pub is_without_contribution: bool,
 }
@@ -100,12 +53,14 @@ pub fn summary_of(session: &Session, file: &Path) -> Result<Summary> {
 pub struct Key {
     curve: Curve,
     shape: Shape,
+    /// Those of a proof over ranks that it was opened for.
+    shares: Option<Shares>,
     key: OfCurve,
 }
 
 enum OfCurve {
-    Bn254(Box<ProvingKey<Bn254>>),
-    Bls12381(Box<ProvingKey<Bls12_381>>),
+    Bn254(Held<Bn254>),
+    Bls12381(Held<Bls12_381>),
 }
 
 /// Runs `$body` with `$key` as the key of its curve.
@@ -119,20 +74,48 @@ macro_rules! with_key {
 }
 
 impl Key {
-    /// Opens a `.zkey` file, or a container that [`import`] made of one.
+    /// Opens a `.zkey` file, or a container that [`import`] made of one. A key that is dealt to ranks opens, and does
+    /// not prove.
     ///
     /// # Errors
     /// The engine's.
     pub fn open(session: &Session, file: &Path, follow: Follow<'_>) -> Result<Self> {
-        let (form, workspace) = (Form::of(file)?, session.workspace());
-        let curve = form.curve(workspace, file)?;
+        let workspace = session.workspace();
+        let (form, curve) = Form::of(workspace, file)?;
         let key = match curve {
-            Curve::Bls12381 => OfCurve::Bls12381(form.open(workspace, file, follow)?),
-            _ => OfCurve::Bn254(form.open(workspace, file, follow)?),
+            Curve::Bls12381 => OfCurve::Bls12381(Held::open(workspace, form, file, follow)?),
+            _ => OfCurve::Bn254(Held::open(workspace, form, file, follow)?),
         };
         Ok(Self {
             curve,
             shape: with_key!(&key, key => key.shape()?),
+            shares: None,
+            key,
+        })
+    }
+
+    /// The same for one rank of a proof: of a `.zkey` file only its coefficients are kept, of a dealt key only its
+    /// share is read.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn open_of_rank(session: &Session, file: &Path, of: &AsRank<'_>, follow: Follow<'_>) -> Result<Self> {
+        let workspace = session.workspace();
+        let (form, curve) = Form::of(workspace, file)?;
+        let (key, shares) = match curve {
+            Curve::Bls12381 => {
+                let (key, shares) = Held::open_of_rank(workspace, form, file, of, follow)?;
+                (OfCurve::Bls12381(key), shares)
+            }
+            _ => {
+                let (key, shares) = Held::open_of_rank(workspace, form, file, of, follow)?;
+                (OfCurve::Bn254(key), shares)
+            }
+        };
+        Ok(Self {
+            curve,
+            shape: with_key!(&key, key => key.shape()?),
+            shares: Some(shares),
             key,
         })
     }
@@ -152,7 +135,8 @@ impl Key {
         Summary {
             curve: self.curve,
             shape: self.shape,
-            is_without_contribution: with_key!(&self.key, key => key.verifying.is_without_contribution()),
+            are_values_counted: with_key!(&self.key, key => key.has_counted_values()),
+            is_without_contribution: with_key!(&self.key, key => key.verifying().is_without_contribution()),
         }
     }
 
@@ -186,44 +170,75 @@ impl Key {
     /// # Errors
     /// The engine's.
     pub fn prove(&self, session: &Arc<Session>, witness: &Witness) -> Result<Proved> {
-        if session.checkpoints().is_some() {
-            let (proved, kept) =
-                self.prove_over_ranks(session, &Ranks::alone(), (&[], Cut::Layout), witness)?;
+        let (proved, kept) = self.prove_and_keep(session, witness)?;
+        if let Some(kept) = kept {
             kept.finish()?;
-            return Ok(proved);
         }
-        match (&self.key, &witness.0) {
-            (OfCurve::Bn254(key), Values::Bn254(witness)) => prove_column(session, key, self.curve, witness),
-            (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
-                prove_column(session, key, self.curve, witness)
-            }
-            _ => Err(other_curve()),
-        }
+        Ok(proved)
     }
 
-    /// The same by several ranks together: all of them call it, with the same key, witness, weights and cut, and
-    /// return the same proof. `weights` has the share of each rank; none are equal shares.
+    /// The same, and what a checkpoint has of it, which the caller finishes when the proof is where it is wanted.
     ///
     /// # Errors
     /// The engine's.
+    pub fn prove_and_keep(
+        &self,
+        session: &Arc<Session>,
+        witness: &Witness,
+    ) -> Result<(Proved, Option<Kept>)> {
+        if session.checkpoints().is_some() {
+            let shares = Shares::new(&self.shape, &[1], Cut::Layout)?;
+            let (proved, kept) = self.prove_by(session, &Ranks::alone(), &shares, witness)?;
+            return Ok((proved, Some(kept)));
+        }
+        let proved = match (&self.key, &witness.0) {
+            (OfCurve::Bn254(key), Values::Bn254(witness)) => {
+                prove_column(session, key.prover(1)?, self.curve, witness)
+            }
+            (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
+                prove_column(session, key.prover(1)?, self.curve, witness)
+            }
+            _ => Err(other_curve()),
+        };
+        Ok((proved?, None))
+    }
+
+    /// The same by several ranks together: all of them call it, with the same key, opened for each of them, and
+    /// the same witness, and return the same proof.
+    ///
+    /// # Errors
+    /// The engine's; [`Invalid::OtherRanks`] for a key that was opened for one rank alone.
     pub fn prove_over_ranks(
         &self,
         session: &Arc<Session>,
         ranks: &Ranks,
-        (weights, cut): (&[u64], Cut),
         witness: &Witness,
     ) -> Result<(Proved, Kept)> {
-        let shares = shares(&self.shape, ranks.size(), weights, cut)?;
-        let place = Place {
-            ranks,
-            shares: &shares,
+        let Some(shares) = &self.shares else {
+            let other = Invalid::OtherRanks {
+                file: "the key".into(),
+                dealt: 1,
+                given: ranks.size(),
+            };
+            return Err(spillproof_engine::Error::from(other).into());
         };
+        self.prove_by(session, ranks, shares, witness)
+    }
+
+    fn prove_by(
+        &self,
+        session: &Arc<Session>,
+        ranks: &Ranks,
+        shares: &Shares,
+        witness: &Witness,
+    ) -> Result<(Proved, Kept)> {
+        let place = Place { ranks, shares };
         match (&self.key, &witness.0) {
             (OfCurve::Bn254(key), Values::Bn254(witness)) => {
-                prove_column_over_ranks(session, &place, key, self.curve, witness)
+                prove_column_over_ranks(session, &place, key.prover(ranks.size())?, self.curve, witness)
             }
             (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
-                prove_column_over_ranks(session, &place, key, self.curve, witness)
+                prove_column_over_ranks(session, &place, key.prover(ranks.size())?, self.curve, witness)
             }
             _ => Err(other_curve()),
         }
@@ -240,8 +255,8 @@ impl Key {
                 public_text(&public_signals::<Bls12_381>(witness, self.shape.public)?)?
             }
         };
-        let key = with_key!(&self.key, key => text_of_key(key, self.curve)?);
-        let shape = format!("{:?}", self.shape);
+        let key = with_key!(&self.key, key => text_of_key(key.verifying(), self.curve)?);
+        let shape = format!("{:?}, {:?}", self.shape, self.shares);
         Ok([&key[..], shape.as_bytes(), &public].concat())
     }
 
@@ -250,7 +265,10 @@ impl Key {
     /// # Errors
     /// The engine's.
     pub fn verification_key(&self) -> Result<Vec<u8>> {
-        with_key!(&self.key, key => verification_key(key, self.curve))
+        with_key!(&self.key, key => {
+            key.check_points()?;
+            text_of_key(key.verifying(), self.curve)
+        })
     }
 }
 
@@ -281,12 +299,6 @@ pub fn prove(session: &Arc<Session>, key: &Path, witness: &Path, follow: Follow<
     let key = Key::open(session, key, follow)?;
     let witness = key.witness(session, witness, follow)?;
     key.prove(session, &witness)
-}
-
-fn shares(shape: &Shape, ranks: usize, weights: &[u64], cut: Cut) -> Result<Shares> {
-    let equal = vec![1; ranks];
-    let weights = if weights.is_empty() { &equal[..] } else { weights };
-    Ok(Shares::new(shape, weights, cut)?)
 }
 
 fn prove_column<E: PairingCurve>(
@@ -335,13 +347,7 @@ fn proved<E: PairingCurve>(
     })
 }
 
-fn verification_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
-    key.check_points()?;
-    text_of_key(key, curve)
-}
-
-fn text_of_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
-    let verifying = &key.verifying;
+fn text_of_key<E: PairingCurve>(verifying: &VerifyingKey<E>, curve: Curve) -> Result<Vec<u8>> {
     let points = KeyPoints::<E> {
         alpha: verifying.alpha_g1,
         others: [verifying.beta_g2, verifying.gamma_g2, verifying.delta_g2],
@@ -356,6 +362,29 @@ fn text_of_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec
 /// The engine's.
 pub fn import(session: &Session, file: &Path, target: &Path, follow: Follow<'_>) -> Result<ImportedKey> {
     Ok(iden3::import_zkey(session.workspace(), file, target, follow)?)
+}
+
+/// Makes a key of a `.zkey` file that is dealt to ranks, by all of them together; see [`iden3::deal_zkey`]. No weights
+/// are equal shares.
+///
+/// # Errors
+/// The engine's.
+pub fn import_over_ranks(
+    session: &Session,
+    ranks: &Ranks,
+    weights: &[u64],
+    files: [&Path; 2],
+    follow: Follow<'_>,
+) -> Result<DealtImport> {
+    let equal = vec![1; ranks.size()];
+    let weights = if weights.is_empty() { &equal[..] } else { weights };
+    Ok(iden3::deal_zkey(
+        session.workspace(),
+        ranks,
+        weights,
+        files,
+        follow,
+    )?)
 }
 
 /// Makes a `.zkey` file of a `.r1cs` and a `.ptau` file; see [`iden3::setup`].
@@ -435,11 +464,25 @@ pub fn plan(
     budget_bytes: u64,
 ) -> Result<Plan> {
     let (rates, threads) = (Rates::default(), session.threads());
-    let key = match Form::of(file)? {
-        Form::Zkey => KeyForm::Zkey,
-        Form::Container => KeyForm::Container,
+    let key = match Form::of(session.workspace(), file)?.0 {
+        Form::Dealt => return Err(dealt_alone(curve, session, file)?),
+        form => form.plan(),
     };
     Ok(over_curve!(curve, E => plan_of_files::<E>(shape, key, budget_bytes, threads, &rates)?))
+}
+
+/// The error of a dealt key that one rank alone plans with.
+fn dealt_alone(curve: Curve, session: &Session, file: &Path) -> Result<Error> {
+    over_curve!(curve, E => {
+        let key = Held::<E>::open(session.workspace(), Form::Dealt, file, &mut |_| ())?;
+        let refused = key.prover(1).err();
+        Ok(refused.unwrap_or_else(|| content(file, "it is no dealt key")))
+    })
+}
+
+/// The weights that a key is dealt by.
+fn weights_of(curve: Curve, session: &Session, file: &Path) -> Result<Vec<u64>> {
+    Ok(over_curve!(curve, E => DealtKey::<E>::open(session.workspace(), file)?.weights()))
 }
 
 /// What a proof over several ranks will take.
@@ -476,23 +519,31 @@ pub fn plan_over_ranks(
     over: &OverRanks<'_>,
     budget_bytes: u64,
 ) -> Result<RanksPlan> {
-    let key = match Form::of(file)? {
-        Form::Zkey => KeyForm::Zkey,
-        Form::Container => KeyForm::Container,
-    };
+    let key = Form::of(session.workspace(), file)?.0.plan();
     let OverRanks {
         ranks,
         weights,
         cut,
         piece_bytes,
     } = *over;
-    let shares = shares(shape, ranks, weights, cut)?;
+    let default = match key {
+        KeyForm::Dealt => weights_of(curve, session, file)?,
+        KeyForm::Container | KeyForm::Zkey => Vec::new(),
+    };
+    // A dealt key's, for as many ranks as it has.
+    let default = if default.len() == ranks {
+        default
+    } else {
+        vec![1; ranks]
+    };
+    let weights = if weights.is_empty() { &default[..] } else { weights };
+    let shares = Shares::new(shape, weights, cut)?;
     let settings = Settings {
         piece_bytes,
         ..Settings::default()
     };
     // Ranks with the same shares take the same, but for the first one.
-    let mut known: Vec<([u64; 5], usize)> = Vec::new();
+    let mut known: Vec<([u64; 6], usize)> = Vec::new();
     let mut of_ranks: Vec<Plan> = Vec::with_capacity(ranks);
     for rank in 0..ranks {
         let measure = shares.measure(rank);

@@ -278,7 +278,7 @@ impl Groth16 {
                 Files::new([("KEY", key)], [("OUT", out)])
             }
             Self::Vkey { key, out } => Files::to_stream([("KEY", key)], ("OUT", out)),
-            Self::Import { key, out } => Files::new([("KEY", key)], [("--out", out)]),
+            Self::Import { key, out, on: _ } => Files::new([("KEY", key)], [("--out", out)]),
             Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)])
                 .and_writes("--r1cs", example.r1cs.as_ref())
                 .and_writes("--ptau", example.ptau.as_ref()),

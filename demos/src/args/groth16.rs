@@ -12,7 +12,8 @@ pub enum Groth16 {
     /// Prove with a key and a witness. The proof is verified before it is written. Under mpirun, all ranks
     /// prove together, each within a budget of its own, and rank 0 writes the files.
     Prove {
-        /// The proving key: a .zkey file, or a container that `groth16 import` made of one.
+        /// The proving key: a .zkey file, or a container that `groth16 import` made of one, for as many ranks
+        /// as prove.
         key: PathBuf,
         /// The witness: a .wtns file.
         witness: PathBuf,
@@ -96,13 +97,17 @@ pub enum Groth16 {
     /// to forge proofs with it.
     Example(Groth16Example),
     /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked,
-    /// its subgroup included.
+    /// its subgroup included. Under mpirun, the key is dealt to the ranks: each writes a share of its own
+    /// beside the container, and the same number of ranks proves with it.
     Import {
         /// The .zkey file.
         key: PathBuf,
-        /// The new container.
+        /// The new container. Shares of several ranks have its name and end with .RANK-of-RANKS.
         #[arg(short, long)]
         out: PathBuf,
+        /// What is asked of several ranks.
+        #[command(flatten)]
+        on: OnRanks,
     },
     /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no
     /// verifier reads.

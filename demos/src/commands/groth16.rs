@@ -7,17 +7,16 @@ use serde::Serialize;
 use spillproof_circom::example::Circuit;
 use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
-    Key as Opened, OverRanks, Proved, RanksPlan, Summary, WITHOUT_CONTRIBUTION,
-    contribute as add_contribution, import as import_key, plan as plan_of, plan_over_ranks as plan_of_ranks,
-    setup, summary_of, verify, verify_key,
+    AsRank, Key as Opened, OverRanks, Proved, RanksPlan, Summary, WITHOUT_CONTRIBUTION,
+    contribute as add_contribution, plan as plan_of, plan_over_ranks as plan_of_ranks, setup, summary_of,
+    verify, verify_key,
 };
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
-use spillproof_groth16::Cut;
-use spillproof_groth16::iden3::{self, Contributor, Origin};
-use spillproof_ranks::Ranks;
+use spillproof_groth16::iden3::{Contributor, Origin};
 
+use super::groth16_key::{Key, follow};
 use super::plan;
 use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
 use super::plan_table::{Place, Rung, climb};
@@ -29,7 +28,6 @@ use crate::failure::Failure;
 use crate::link::KnownLink;
 use crate::output::{Output, write_together};
 use crate::ranks::{self, Job, RankReport};
-use crate::report::progress::Progress;
 use crate::report::steps;
 use crate::run::{Result, Run, hex, start_global_threads};
 
@@ -87,57 +85,10 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             allow,
         } => verify_key_file(global, [circuit, powers, key], *allow),
         Command::Example(example) => write_example(global, example),
-        Command::Import { key, out } => import(global, key, out),
+        Command::Import { key, out, on } => super::groth16_import::import(global, key, out, on),
         Command::Vkey { key, out } => vkey(global, key, out),
         Command::Inspect { file } => inspect(global, file),
         Command::Plan { key, ladder, on } => plan_key(global, key, *ladder, on),
-    }
-}
-
-/// Shows how far reading is.
-pub(super) fn follow(progress: &Progress, now: iden3::Progress) {
-    progress.length(now.total);
-    progress.at(now.done);
-}
-
-/// What is said of a key.
-#[derive(Serialize)]
-struct Key {
-    file: String,
-    curve: &'static str,
-    signals: u64,
-    public: u64,
-    log_domain: u32,
-    coefficients: u64,
-    /// Distinct values of coefficients, where they were counted.
-    values: u64,
-    /// Whether proofs can be forged with it: gamma and delta are equal.
-    insecure: bool,
-}
-
-impl Key {
-    fn of(file: &Path, summary: &Summary) -> Self {
-        let shape = &summary.shape;
-        Self {
-            file: file.display().to_string(),
-            curve: curve_name(summary.curve),
-            signals: shape.signals,
-            public: shape.public,
-            log_domain: shape.log_domain,
-            coefficients: shape.coefficients,
-            values: shape.values,
-            insecure: summary.is_without_contribution,
-        }
-    }
-
-    fn tell(&self, run: &Run) {
-        run.say(format_args!(
-            "{}: a Groth16 key over {}: {} signals, {} of them public, 2^{} rows, {} coefficients with {} values",
-            self.file, self.curve, self.signals, self.public, self.log_domain, self.coefficients, self.values
-        ));
-        if self.insecure {
-            run.say(WITHOUT_CONTRIBUTION);
-        }
     }
 }
 
@@ -185,36 +136,41 @@ fn prove_files(
     };
     let session = run.session_with(ByteSize::Auto, None, kept.checkpoints()?)?;
     let opened = run.recorder.phase("key", |progress| {
-        Opened::open(&session, key, &mut |now| follow(progress, now))
+        let mut followed = |now| follow(progress, now);
+        match job {
+            None => Opened::open(&session, key, &mut followed),
+            Some((job, on)) => {
+                let of = AsRank {
+                    rank: job.rank(),
+                    ranks: job.size(),
+                    weights: &on.sharing.share,
+                    cut: on.sharing.cut.into(),
+                };
+                Opened::open_of_rank(&session, key, &of, &mut followed)
+            }
+        }
     })?;
     let witness = run.recorder.phase("witness", |progress| {
         opened.witness(&session, witness, &mut |now| follow(progress, now))
     })?;
     let ranks = match job {
         None => None,
-        Some((job, on)) => {
+        Some((job, _)) => {
             let statement = opened.statement(&witness)?;
-            Some((job.ranks(&statement, session.budget().limit_bytes())?, job, on))
+            Some((job.ranks(&statement, session.budget().limit_bytes())?, job))
         }
     };
-    let (proved, kept) = run.recorder.phase("prove", |_| -> Result<_> {
-        let over_ranks = |ranks, shares| opened.prove_over_ranks(&session, ranks, shares, &witness);
-        match &ranks {
-            Some((ranks, _, on)) => {
-                let (proved, kept) = over_ranks(ranks, (&on.sharing.share, on.sharing.cut.into()))?;
-                Ok((proved, Some(kept)))
-            }
-            None if session.checkpoints().is_some() => {
-                let (proved, kept) = over_ranks(&Ranks::alone(), (&[], Cut::Layout))?;
-                Ok((proved, Some(kept)))
-            }
-            None => Ok((opened.prove(&session, &witness)?, None)),
+    let (proved, kept) = run.recorder.phase("prove", |_| match &ranks {
+        None => opened.prove_and_keep(&session, &witness),
+        Some((ranks, _)) => {
+            let (proved, kept) = opened.prove_over_ranks(&session, ranks, &witness)?;
+            Ok((proved, Some(kept)))
         }
     })?;
     steps::forget();
     let reports = match &ranks {
         None => None,
-        Some((ranks, job, _)) => job.reports(ranks, session.budget().peak_bytes())?,
+        Some((ranks, job)) => job.reports(ranks, session.budget().peak_bytes())?,
     };
     let key = Key::of(key, &opened.summary());
     let Proved {
@@ -331,6 +287,7 @@ fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
             &Summary {
                 curve: made.curve,
                 shape: made.shape,
+                are_values_counted: true,
                 is_without_contribution: true,
             },
         ),
@@ -435,6 +392,7 @@ fn verify_key_file(global: &Global, files: [&Path; 3], allow: AllowInsecure) -> 
     let summary = Summary {
         curve: verified.curve,
         shape: verified.shape,
+        are_values_counted: true,
         is_without_contribution: verified.contributors.is_empty(),
     };
     let key = Key::of(files[2], &summary);
@@ -511,39 +469,6 @@ fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
     ));
     run.say("INSECURE: the seed is enough to forge proofs with this key; for tests and demonstrations only");
     run.finish("groth16 example", &outcome)?;
-    Ok(())
-}
-
-#[derive(Serialize)]
-struct Imported {
-    key: Key,
-    container: String,
-    root: String,
-    without_contribution: bool,
-}
-
-fn import(global: &Global, file: &Path, out: &Path) -> Result<()> {
-    let mut run = Run::start(global);
-    let session = run.session(ByteSize::Auto)?;
-    let imported = run.recorder.phase("import", |progress| {
-        import_key(&session, file, out, &mut |now| follow(progress, now))
-    })?;
-    let outcome = Imported {
-        key: Key::of(
-            file,
-            &Summary {
-                curve: imported.curve,
-                shape: imported.shape,
-                is_without_contribution: imported.is_without_contribution,
-            },
-        ),
-        container: out.display().to_string(),
-        root: hex(&imported.root),
-        without_contribution: imported.is_without_contribution,
-    };
-    outcome.key.tell(&run);
-    run.say(format_args!("{}: root {}", outcome.container, outcome.root));
-    run.finish("groth16 import", &outcome)?;
     Ok(())
 }
 

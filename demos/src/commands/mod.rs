@@ -3,6 +3,8 @@
 mod commit;
 mod demo;
 mod groth16;
+mod groth16_import;
+mod groth16_key;
 mod keygen;
 pub mod msm;
 mod new;

@@ -10,6 +10,7 @@ use spillproof_engine::column::Container;
 use spillproof_groth16::iden3::import_ptau;
 
 use super::groth16::{self, ContributionLine};
+use super::groth16_key::follow;
 use super::srs;
 use crate::args::{AllowInsecure, Global, Ptau as Command};
 use crate::report::steps;
@@ -51,7 +52,7 @@ fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let (power, curve) = run.recorder.phase("Lagrange points", |progress| {
-        prepare_ptau(&session, files, &mut |now| groth16::follow(progress, now))
+        prepare_ptau(&session, files, &mut |now| follow(progress, now))
     })?;
     steps::forget();
     let outcome = Powers {
@@ -75,7 +76,7 @@ fn truncate(global: &Global, files: [&Path; 2], power: u32) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let made = run.recorder.phase("truncate", |progress| {
-        truncate_ptau(&session, files, power, &mut |now| groth16::follow(progress, now))
+        truncate_ptau(&session, files, power, &mut |now| follow(progress, now))
     })?;
     let outcome = Powers {
         file: files[1].display().to_string(),
@@ -98,7 +99,7 @@ fn verify(global: &Global, file: &Path, allow: AllowInsecure) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let verified = run.recorder.phase("verify", |progress| {
-        verify_ptau(&session, file, &mut |now| groth16::follow(progress, now))
+        verify_ptau(&session, file, &mut |now| follow(progress, now))
     })?;
     steps::forget();
     let insecure = verified.contributors.is_empty();

@@ -8,6 +8,7 @@
 //! - `srs_bls12381_k6.spill`: the same over BLS12-381, in frames of 12288 bytes.
 //! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and
 //!   belong to no circuit.
+//! - `groth16_dealt.spill`: such a key that is dealt to two ranks; `groth16_share.spill`: the share of the first.
 //! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
 //! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 +
 //!   i^3 at i, then 3 and 5.
@@ -30,6 +31,8 @@ const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238
 const SRS_BLS12381_ROOT: &str = "23a453d178b31cae0db67e334a98fd8c7dcb74e01be3096b3cc23154746b4048";
 const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
 const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
+const DEALT_ROOT: &str = "DEALT";
+const SHARE_ROOT: &str = "SHARE";
 const WITNESS_ROOT: &str = "65dc4526d82939ec8b067b80d0f50cfa73c448691a4b0c8cabdddc53e57d1deb";
 const SECRET: u64 = 1_234_567_890_123_456_789;
 
@@ -256,10 +259,14 @@ fn key() -> Vec<u8> {
         &sections,
     )
     .unwrap();
-    let native: Vec<Vec<u8>> = header
-        .sections()
-        .iter()
-        .enumerate()
+    let native = key_sections(&header, &key_coefficients());
+    seal(header, &native)
+}
+
+/// The native bytes of the points, values and coefficients of a Groth16 key, or of a share.
+fn key_sections(header: &Header, coefficients: &[groth16::Coefficient]) -> Vec<Vec<u8>> {
+    let sections = header.sections().iter().enumerate();
+    sections
         .map(|(i, section)| {
             let mut native = vec![0; section.elements as usize * section.element_bytes() as usize];
             match section.content {
@@ -270,15 +277,62 @@ fn key() -> Vec<u8> {
                     write_points::<g2::Config>(&key_points(i, section.elements), &mut native).unwrap()
                 }
                 Content::Scalars => write_elements(&key_values(), &mut native).unwrap(),
-                _ => {
-                    for (coefficient, bytes) in key_coefficients().iter().zip(native.chunks_exact_mut(16)) {
+                Content::Coefficients => {
+                    for (coefficient, bytes) in coefficients.iter().zip(native.chunks_exact_mut(16)) {
                         coefficient.encode(bytes);
                     }
                 }
+                _ => {}
             }
             native
         })
-        .collect();
+        .collect()
+}
+
+/// Those of rows 0 and 2: column 0 of two rows of two.
+fn share_coefficients() -> Vec<groth16::Coefficient> {
+    let all = key_coefficients().into_iter();
+    all.filter(|coefficient| coefficient.row % 2 == 0).collect()
+}
+
+fn share() -> Vec<u8> {
+    let shape = dealt([0; 32]).share_shape(0).unwrap();
+    let sections = groth16_dealt::share_sections(&shape).unwrap();
+    let id = *b"fixture share   ";
+    let header = Header::new(Kind::Groth16Share, Curve::Bn254, 4096, id, 0, &sections).unwrap();
+    let native = key_sections(&header, &share_coefficients());
+    seal(header, &native)
+}
+
+/// Five signals and two columns, of which the first rank has three and one. The second rank's share is no fixture.
+fn dealt(share_root: [u8; 32]) -> groth16_dealt::Dealt {
+    let share = |weight, columns, signals, coefficients, root, name: &str| groth16_dealt::DealtShare {
+        weight,
+        columns,
+        signals,
+        values: 3,
+        coefficients,
+        root,
+        name: name.into(),
+    };
+    groth16_dealt::Dealt {
+        log_domain: KEY.log_domain,
+        signals: KEY.signals,
+        shares: vec![
+            share(3, 0..1, 0..3, 4, share_root, "groth16_share.spill"),
+            share(2, 1..2, 3..5, 2, [7; 32], "no_fixture.spill"),
+        ],
+    }
+}
+
+fn dealt_key() -> Vec<u8> {
+    let root = Header::decode_prefix(&share()).unwrap().root;
+    let bytes = dealt(root).encode();
+    let sections = groth16_dealt::key_sections(&KEY, bytes.len() as u64).unwrap();
+    let id = *b"fixture dealt   ";
+    let header = Header::new(Kind::Groth16Dealt, Curve::Bn254, 4096, id, 0, &sections).unwrap();
+    let mut native = key_sections(&header, &[]);
+    native[3] = bytes;
     seal(header, &native)
 }
 
@@ -358,6 +412,8 @@ fn regenerate() {
         ("srs_bls12381_k6.spill", srs_bls12381()),
         ("ipa_k6.spill", ipa()),
         ("groth16.spill", key()),
+        ("groth16_dealt.spill", dealt_key()),
+        ("groth16_share.spill", share()),
         ("witness.spill", witness()),
     ] {
         println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
@@ -463,6 +519,29 @@ fn the_groth16_key_reads() {
 }
 
 #[test]
+fn the_dealt_groth16_key_and_its_share_read() {
+    let bytes = std::fs::read(fixture("groth16_dealt.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), DEALT_ROOT);
+    let found = groth16_dealt::DealtKey::of(&header).unwrap();
+    let at = header.geometry().element_offset(found.dealt, 0).unwrap() as usize;
+    let text = &bytes[at..at + found.dealt.elements as usize];
+    let read = groth16_dealt::Dealt::decode(text, at as u64).unwrap();
+    assert_eq!(read.shape(found.ic.elements - 1), KEY);
+    let share = std::fs::read(fixture(&read.shares[0].name)).unwrap();
+    let share = open(&share);
+    assert_eq!(hex(&share.root), SHARE_ROOT);
+    assert_eq!(share.root, read.shares[0].root);
+    assert_eq!(read, dealt(share.root));
+    let found = groth16_dealt::KeyShare::of(&share, &read.share_shape(0).unwrap()).unwrap();
+    assert_eq!(
+        (found.a.elements, found.h.elements, found.coefficients.elements),
+        (3, 2, 4)
+    );
+    assert!(groth16_dealt::KeyShare::of(&share, &read.share_shape(1).unwrap()).is_err());
+}
+
+#[test]
 fn the_witness_reads() {
     let bytes = std::fs::read(fixture("witness.spill")).unwrap();
     let header = open(&bytes);
@@ -490,5 +569,7 @@ fn this_build_writes_the_same_bytes() {
     assert!(srs_bls12381() == std::fs::read(fixture("srs_bls12381_k6.spill")).unwrap());
     assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
     assert!(key() == std::fs::read(fixture("groth16.spill")).unwrap());
+    assert!(dealt_key() == std::fs::read(fixture("groth16_dealt.spill")).unwrap());
+    assert!(share() == std::fs::read(fixture("groth16_share.spill")).unwrap());
     assert!(witness() == std::fs::read(fixture("witness.spill")).unwrap());
 }

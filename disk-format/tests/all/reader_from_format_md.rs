@@ -216,6 +216,50 @@ fn the_groth16_key() {
 }
 
 #[test]
+fn the_dealt_groth16_key_names_its_share() {
+    let file = read(fixture("groth16_dealt.spill")).unwrap();
+    assert_eq!(file.kind, 8);
+    let dealt_bytes = file.sections[3].3;
+    assert_eq!(
+        file.sections[..3],
+        [
+            (2, 0, 64, 3, 0, "g1".into()),
+            (3, 0, 128, 3, 1, "g2".into()),
+            (2, 0, 64, 2, 2, "ic".into())
+        ]
+    );
+    assert_eq!(file.sections[3], (4, 0, 1, dealt_bytes, 3, "dealt".into()));
+    let dealt: Vec<u8> = (0..dealt_bytes).map(|i| file.element(3, i)[0]).collect();
+    let fixed = [0, 4, 8, 12].map(|at| u32_at(&dealt, at));
+    assert_eq!((fixed, u64_at(&dealt, 16)), ([1, 1, 2, 2], 5));
+    let numbers = [0, 1, 2, 3, 4, 5, 6].map(|i| u64_at(&dealt, 24 + 8 * i));
+    assert_eq!(numbers, [3, 0, 1, 0, 3, 3, 4]);
+    let share = read(fixture("groth16_share.spill")).unwrap();
+    assert_eq!((share.kind, dealt[80..112].to_vec()), (9, share.root.to_vec()));
+    let name_bytes = usize::from(u16_at(&dealt, 112));
+    assert_eq!(&dealt[114..114 + name_bytes], b"groth16_share.spill");
+    // The second share begins behind the name.
+    assert_eq!(u64_at(&dealt, 114 + name_bytes), 2);
+    let labels = share.sections.iter().map(|section| (&*section.5, section.3));
+    let expected = [
+        ("a", 3),
+        ("b_g1", 3),
+        ("b_g2", 3),
+        ("c", 3),
+        ("h", 2),
+        ("values", 3),
+        ("coefficients", 4),
+    ];
+    assert!(labels.eq(expected));
+    for file in [file, share] {
+        assert!(
+            document().contains(&hex(&file.root)),
+            "FORMAT.md names the root of the fixture"
+        );
+    }
+}
+
+#[test]
 fn the_witness() {
     let file = read(fixture("witness.spill")).unwrap();
     assert_eq!((file.kind, file.frames), (7, 3));
@@ -246,7 +290,14 @@ fn the_witness() {
 /// The one place where this crate is used: both have the same content digest.
 #[test]
 fn the_content_has_a_digest_of_its_own() {
-    for name in ["column.spill", "srs_k6.spill", "groth16.spill", "witness.spill"] {
+    for name in [
+        "column.spill",
+        "srs_k6.spill",
+        "groth16.spill",
+        "groth16_dealt.spill",
+        "groth16_share.spill",
+        "witness.spill",
+    ] {
         let file = read(fixture(name)).unwrap();
         let header = spillproof_format::Header::decode_prefix(&file.bytes).unwrap();
         let mut hasher = spillproof_format::ContentHasher::new(&header);

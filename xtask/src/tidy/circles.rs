@@ -77,6 +77,7 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
         &[
             "arkworks/mod.rs",
             "compiled.rs",
+            "dealt.rs",
             "file.rs",
             "iden3/coefficients.rs",
             "iden3/key.rs",
@@ -84,6 +85,7 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
             "iden3/witness.rs",
             "key.rs",
             "over_ranks.rs",
+            "over_ranks/key_share.rs",
             "proof.rs",
             "quotient.rs",
             "task.rs",

@@ -605,6 +605,22 @@ impl<E: Element> Writer<E> {
         self.draft.finish()
     }
 
+    /// As [`Self::finish`], of a column that ends after its first `len` elements: how many there will be was not
+    /// known before.
+    ///
+    /// # Errors
+    /// As [`Self::finish`]; [`Invalid::TooLong`] for more elements than the draft has.
+    pub fn finish_at(mut self, len: u64) -> Result<Column<E>> {
+        Invalid::unless_at_most("elements of a column that ends early", len, self.draft.len)?;
+        if self.draft.workspace.is_dry() {
+            let _buffers = self.draft.workspace.hold(self.buffers_bytes(), "column writer")?;
+            self.draft.len = len;
+            return self.draft.finish();
+        }
+        self.draft.len = len;
+        self.finish()
+    }
+
     fn flush(&mut self) {
         if self.buffered == 0 {
             return;

@@ -92,6 +92,31 @@ pub enum Invalid {
         /// The curve that is asked for.
         expected: String,
     },
+    /// A dealt key that another number of ranks reads than it is for.
+    #[error(
+        "{file} is dealt to {dealt} ranks, and is read by {given}: start {dealt} ranks (mpirun -n {dealt}), or import the key \
+         again on {given}"
+    )]
+    OtherRanks {
+        /// The file.
+        file: String,
+        /// The number of ranks that it is for.
+        dealt: usize,
+        /// The number of ranks that read it.
+        given: usize,
+    },
+    /// A key, or a part of one, for other shares than those of a proof.
+    #[error("{what}: the key is for {dealt}, and the proof is by {given}: {remedy}")]
+    OtherShares {
+        /// What differs.
+        what: &'static str,
+        /// That of the key.
+        dealt: String,
+        /// That of the proof.
+        given: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A witness without the constant one.
     #[error(
         "{witness}: the first value of a witness is one, and this one's is not: the file is no witness, or of another program"

@@ -382,6 +382,14 @@ impl Storage {
         Publish::new(self, path.as_ref(), Readers::Umask)
     }
 
+    /// Takes a file's name away, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn remove(&self, path: impl AsRef<Path>) -> Result<()> {
+        publish::remove(path.as_ref(), &self.inner.faults)
+    }
+
     /// The same for a secret: from its making on, with and without a name, only its owner may read the file.
     ///
     /// # Errors

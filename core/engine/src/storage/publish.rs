@@ -209,6 +209,15 @@ fn name_bytes_max(dir: &Path) -> Option<usize> {
     usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
+/// Takes a name away, durably; one that is gone is none.
+pub(super) fn remove(path: &Path, faults: &FaultPlan) -> Result<()> {
+    match faults.run(|| unlink(path)) {
+        Ok(()) => sync_folder(path.parent().unwrap_or(Path::new("")), faults),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(handle::error("remove", path.display().to_string(), errno)),
+    }
+}
+
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(dir: &Path, faults: &FaultPlan) -> Result<()> {
     // A relative name of one part stands in the current folder.

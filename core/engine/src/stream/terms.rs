@@ -3,7 +3,10 @@
 
 use crate::Result;
 use crate::budget::PAGE_BYTES;
-use crate::column::{Column, Element, Region};
+use crate::column::{Column, Element, Region, SCRATCH_FRAME_BYTES};
+
+/// Scalars in a frame of a scratch column.
+const SCALARS_OF_FRAME: u64 = SCRATCH_FRAME_BYTES as u64 / 32;
 
 /// Bases of a column, and the scalars that they are multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +18,12 @@ pub enum Terms {
         /// How many.
         len: u64,
     },
-    /// All scalars of a column, and as many bases from a place on.
+    /// As many bases as scalars, each from a place of its own on.
     From {
         /// The first base.
         first_base: u64,
+        /// The first scalar.
+        first_scalar: u64,
         /// How many.
         len: u64,
     },
@@ -87,10 +92,16 @@ impl Terms {
             }
             // A chunk has a frame's elements at least, and begins inside of one; so do its scalars, of which a
             // frame has no more bytes.
-            Self::Range { start, .. }
-            | Self::From {
-                first_base: start, ..
-            } if !start.is_multiple_of(frame_elements) => 2,
+            Self::Range { start, .. } if !start.is_multiple_of(frame_elements) => 2,
+            Self::From {
+                first_base,
+                first_scalar,
+                ..
+            } if !first_base.is_multiple_of(frame_elements)
+                || !first_scalar.is_multiple_of(frame_elements.max(SCALARS_OF_FRAME)) =>
+            {
+                2
+            }
             _ => 1,
         }
     }
@@ -119,14 +130,19 @@ impl Terms {
                     scalars: span,
                 }
             }
-            Self::From { first_base, len } => {
+            Self::From {
+                first_base,
+                first_scalar,
+                len,
+            } => {
                 let (start, len) = (index * chunk, chunk.min(len - index * chunk));
+                let from = |first| Region::Span {
+                    start: first + start,
+                    len,
+                };
                 Chunk {
-                    bases: Region::Span {
-                        start: first_base + start,
-                        len,
-                    },
-                    scalars: Region::Span { start, len },
+                    bases: from(first_base),
+                    scalars: from(first_scalar),
                 }
             }
             Self::Panels {
@@ -197,6 +213,35 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bases_and_scalars_begin_at_places_of_their_own() {
+        let terms = Terms::From {
+            first_base: 7,
+            first_scalar: 1000,
+            len: 20,
+        };
+        assert_eq!((terms.len(), terms.chunks(8)), (20, 3));
+        for (index, len) in [(0, 8), (1, 8), (2, 4)] {
+            let from = |first| Region::Span {
+                start: first + 8 * index,
+                len,
+            };
+            let (bases, scalars) = (from(7), from(1000));
+            assert_eq!(terms.chunk(index, 8), Chunk { bases, scalars });
+        }
+        // Inside of a frame of either side, a chunk reaches into one more.
+        let spread = |first_base, first_scalar| {
+            let len = 4096;
+            Terms::From {
+                first_base,
+                first_scalar,
+                len,
+            }
+            .spread(256)
+        };
+        assert_eq!([spread(256, 512), spread(7, 512), spread(256, 256)], [1, 2, 2]);
+    }
 
     #[test]
     fn chunks_of_panels_pair_each_scalar_with_its_base() {

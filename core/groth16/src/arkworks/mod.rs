@@ -296,6 +296,7 @@ pub(crate) fn circuit_key<E: PairingCurve>(
                 Reduction::Libsnark => QuotientBasis::Monomial,
                 Reduction::Circom => QuotientBasis::Coset,
             },
+            share: None,
         },
     })
 }

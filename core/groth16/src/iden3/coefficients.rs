@@ -1,4 +1,5 @@
-//! The coefficients of a `.zkey` file: copied to scratch columns, or their distinct values counted.
+//! The coefficients of a `.zkey` file, or those of a rank's share: copied to scratch columns, or their distinct
+//! values counted.
 //!
 //! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each,
 //! and the values stand once ([`Dictionary`]). How many values there are, a file does not say: they are
@@ -14,6 +15,7 @@ use spillproof_format::iden3::zkey;
 use spillproof_format::{Element as _, FormatError};
 
 use super::key::Zkey;
+use crate::constraints::Share;
 use crate::dictionary::{Dictionary, Form, UNKNOWN};
 use crate::distinct::DistinctHashes;
 use crate::{Coefficient, Constraints, PairingCurve, Shape};
@@ -31,6 +33,8 @@ const JOB_COEFFICIENTS: usize = 256;
 const FREQUENT_MAX: u64 = 1 << 12;
 /// Their dictionary takes at most this part of what the budget has left.
 const FREQUENT_SHARE: u64 = 8;
+/// The matrix of a coefficient that another rank has.
+const NOT_KEPT: u32 = u32::MAX;
 /// Names of leases and columns.
 const COEFFICIENTS: &str = "coefficients";
 const VALUES: &str = "values of coefficients";
@@ -101,8 +105,13 @@ fn array(count: u64, offset: u64) -> Array {
     }
 }
 
-/// A dry run of [`Zkey::constraints`], for a key of this shape.
-pub(crate) fn rehearse<F: KernelField>(workspace: &Workspace, shape: &Shape) -> Result<Constraints<F>> {
+/// A dry run of [`Zkey::constraints`], for a key of this shape, of which as many coefficients and values are kept as
+/// another one has.
+pub(crate) fn rehearse<F: KernelField>(
+    workspace: &Workspace,
+    shape: &Shape,
+    kept: &Shape,
+) -> Result<Constraints<F>> {
     let _step = step!(workspace, "copy of coefficients");
     let array = array(shape.coefficients, 0);
     let first_bytes = Dictionary::<F>::bytes(0);
@@ -111,23 +120,31 @@ pub(crate) fn rehearse<F: KernelField>(workspace: &Workspace, shape: &Shape) -> 
     let tile = array.run_elements(&workspace.budget);
     let _tile = workspace.hold(tile * size_of::<Coefficient>() as u64, COEFFICIENTS)?;
     let runs = array.rehearse(workspace)?;
-    let _grown = workspace.hold(Dictionary::<F>::bytes(shape.values) - first_bytes, VALUES)?;
-    let coefficients = writer.finish()?;
+    let _grown = workspace.hold(Dictionary::<F>::bytes(kept.values) - first_bytes, VALUES)?;
+    let coefficients = writer.finish_at(kept.coefficients)?;
     drop(runs);
-    let values = Writer::scratch(workspace, VALUES, shape.values, Placement::Disk)?.finish()?;
+    let values = Writer::scratch(workspace, VALUES, kept.values, Placement::Disk)?.finish()?;
     Ok(Constraints::new(values, coefficients))
 }
 
 impl<E: PairingCurve> Zkey<E> {
-    /// The coefficients, in scratch columns.
-    pub fn constraints(&self, progress: &mut dyn FnMut(Progress)) -> Result<Constraints<E::Scalar>> {
+    /// The coefficients of a share, in scratch columns, with the numbers of their rows in the domain.
+    pub fn constraints(
+        &self,
+        share: Share,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Constraints<E::Scalar>> {
         let workspace = &self.source.workspace;
         let _step = step!(workspace, "copy of coefficients");
         let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
         let count = self.layout.coefficients.count;
         let mut writer = Writer::<Coefficient>::scratch(workspace, COEFFICIENTS, count, Placement::Disk)?;
-        self.each_tile(&mut dictionary, progress, |tile| writer.push(tile))?;
-        let coefficients = writer.finish()?;
+        let mut kept = 0;
+        self.each_tile(&mut dictionary, share, progress, |tile| {
+            kept += tile.len() as u64;
+            writer.push(tile)
+        })?;
+        let coefficients = writer.finish_at(kept)?;
         let len = dictionary.values.len() as u64;
         let mut values = Writer::scratch(workspace, VALUES, len, Placement::Disk)?;
         values.push(&dictionary.values)?;
@@ -135,23 +152,31 @@ impl<E: PairingCurve> Zkey<E> {
         Ok(Constraints::new(values, coefficients))
     }
 
-    /// The key's sizes. All coefficients are read and checked.
-    pub fn counted_shape(&self, progress: &mut dyn FnMut(Progress)) -> Result<Shape> {
+    /// The sizes of a key with the coefficients of a share. All coefficients are read and checked.
+    pub fn counted_shape(&self, share: Share, progress: &mut dyn FnMut(Progress)) -> Result<Shape> {
         let mut counter = Counter::<E::Scalar>::new(&self.source.workspace.budget)?;
-        loop {
-            self.each_tile(&mut counter, progress, |_| Ok(()))?;
+        let coefficients = loop {
+            let mut kept = 0;
+            self.each_tile(&mut counter, share, progress, |tile| {
+                kept += tile.len() as u64;
+                Ok(())
+            })?;
             if counter.others.end_pass() {
-                break;
+                break kept;
             }
-        }
-        let values = counter.frequent.values.len() as u64 + counter.others.counted();
-        Ok(self.shape(values))
+        };
+        Ok(Shape {
+            coefficients,
+            values: counter.frequent.values.len() as u64 + counter.others.counted(),
+            ..self.shape()
+        })
     }
 
-    /// Checks all coefficients, and hands them to `each` with the places of their values.
+    /// Checks all coefficients, and hands those of a share to `each` with the places of their values.
     fn each_tile(
         &self,
         values: &mut impl Values,
+        share: Share,
         progress: &mut dyn FnMut(Progress),
         mut each: impl FnMut(&[Coefficient]) -> Result<()>,
     ) -> Result<()> {
@@ -163,33 +188,40 @@ impl<E: PairingCurve> Zkey<E> {
         self.source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / zkey::COEFFICIENT_BYTES];
             let refuse = |error| self.source.refuse(error);
-            self.decode(first, bytes, tile, values).map_err(refuse)?;
+            self.decode((first, bytes), tile, values, share).map_err(refuse)?;
+            let mut kept = 0;
             let coded = bytes.chunks_exact(zkey::COEFFICIENT_BYTES);
-            for ((index, out), bytes) in (first..).zip(&mut *tile).zip(coded) {
-                if out.row < row_before {
+            for (at, bytes) in coded.enumerate() {
+                let mut coefficient = tile[at];
+                if coefficient.row < row_before {
                     return Err(refuse(FormatError::Field {
                         what: "the row of a coefficient",
-                        offset: range.coefficient_offset(index) + 4,
-                        value: out.row.to_string(),
+                        offset: range.coefficient_offset(first + at as u64) + 4,
+                        value: coefficient.row.to_string(),
                         remedy: "it is below the row before it: keys whose coefficients are not in the order of rows are not read",
                     }));
                 }
-                row_before = out.row;
-                if out.value == UNKNOWN {
-                    out.value = values.enter(&zkey::Coefficient::decode(bytes).value)?;
+                row_before = coefficient.row;
+                if coefficient.matrix == NOT_KEPT {
+                    continue;
                 }
+                if coefficient.value == UNKNOWN {
+                    coefficient.value = values.enter(&zkey::Coefficient::decode(bytes).value)?;
+                }
+                tile[kept] = coefficient;
+                kept += 1;
             }
-            each(tile)
+            each(&tile[..kept])
         })
     }
 
-    /// Checks a run of coefficients and finds their values, as far as these have places.
+    /// Checks a run of coefficients, and finds the values of those of a share, as far as these have places.
     fn decode(
         &self,
-        first: u64,
-        bytes: &[u8],
+        (first, bytes): (u64, &[u8]),
         out: &mut [Coefficient],
         values: &impl Values,
+        share: Share,
     ) -> Result<(), FormatError> {
         let bad = (out.chunks_mut(JOB_COEFFICIENTS))
             .zip(bytes.chunks(JOB_COEFFICIENTS * zkey::COEFFICIENT_BYTES))
@@ -204,11 +236,16 @@ impl<E: PairingCurve> Zkey<E> {
                     if let Err(error) = found.check(index, offset, &self.header) {
                         return Some(error);
                     }
+                    let is_kept = share.row_of(found.constraint, found.signal).is_some();
                     *out = Coefficient {
                         row: found.constraint,
                         signal: found.signal,
-                        value: values.place(&found.value),
-                        matrix: found.matrix,
+                        value: if is_kept {
+                            values.place(&found.value)
+                        } else {
+                            UNKNOWN
+                        },
+                        matrix: if is_kept { found.matrix } else { NOT_KEPT },
                     };
                 }
                 None

@@ -11,10 +11,11 @@ use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, Point
 
 use super::source::{Source, curve_of};
 use super::subgroup;
+use crate::constraints::Share;
 use crate::over_curve;
 use crate::{
-    Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, Shape,
-    VerifyingKey, check_curve,
+    Coefficient, Constraints, Domain, G1Point, G2Point, KeyShare, OfRank, PairingCurve, ProvingKey,
+    QuotientBasis, Shape, VerifyingKey, check_curve,
 };
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::{Array, Progress};
@@ -53,8 +54,38 @@ pub(crate) fn read_zkey_over<E: PairingCurve>(
     let zkey = workspace.run(|| Zkey::<E>::open(&workspace, path))?;
     zkey.warn_without_contribution();
     let constraints = zkey.constraints_of_proof(progress)?;
-    let shape = zkey.shape(constraints.values().len());
-    workspace.run(|| zkey.read(&shape, &mut InPlace, constraints, progress))
+    workspace.run(|| zkey.read(&mut InPlace, constraints, progress))
+}
+
+/// The same for one rank of a proof ([`crate::prove_over_ranks`]): only its coefficients are copied.
+///
+/// # Errors
+/// As [`read_zkey`] and [`OfRank::shares`].
+pub fn read_zkey_of_rank<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    of: &OfRank<'_>,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ProvingKey<E>> {
+    E::read_zkey_of_rank(workspace, path, of, progress)
+}
+
+pub(crate) fn read_zkey_of_rank_over<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    of: &OfRank<'_>,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ProvingKey<E>> {
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    let zkey = workspace.run(|| Zkey::<E>::open(&workspace, path))?;
+    zkey.warn_without_contribution();
+    let shares = of.shares(&zkey.shape())?;
+    let constraints = zkey.constraints_of_rank((&shares, of.rank), progress)?;
+    let key = workspace.run(|| zkey.read(&mut InPlace, constraints, progress))?;
+    Ok(ProvingKey {
+        share: Some(KeyShare::of_coefficients(shares, of.rank, zkey.shape())),
+        ..key
+    })
 }
 
 /// A `.zkey` file as a container, which appears under its name when it is whole.
@@ -79,9 +110,12 @@ fn import_over<E: PairingCurve>(
 ) -> Result<ImportedKey> {
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     let zkey = workspace.run(|| Zkey::<E>::open(&workspace, path))?;
-    let constraints = zkey.constraints_of_copy(progress)?;
+    let constraints = zkey.constraints_of_copy(Share::all(&zkey.shape()), progress)?;
     workspace.run(|| {
-        let shape = zkey.shape(constraints.values().len());
+        let shape = Shape {
+            values: constraints.values().len(),
+            ..zkey.shape()
+        };
         let sections = sections(&shape).map_err(|source| zkey.source.refuse(source))?;
         let mut writer = ToContainer(ContainerWriter::create(
             &workspace,
@@ -92,7 +126,7 @@ fn import_over<E: PairingCurve>(
             [0; 32],
             &sections,
         )?);
-        let key = zkey.read(&shape, &mut writer, constraints, progress)?;
+        let key = zkey.read(&mut writer, constraints, progress)?;
         zkey.check_subgroups(&key)?;
         let is_without_contribution = zkey.points.is_without_contribution();
         drop(key);
@@ -120,7 +154,7 @@ pub struct ImportedKey {
 }
 
 /// Where the columns of a key go. Sections are numbered as in a container.
-trait Target {
+pub(super) trait Target {
     /// Points that are known by themselves.
     fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()>;
 
@@ -158,7 +192,7 @@ impl Target for InPlace {
     }
 }
 
-struct ToContainer(ContainerWriter);
+pub(super) struct ToContainer(pub ContainerWriter);
 
 impl Target for ToContainer {
     fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()> {
@@ -187,7 +221,8 @@ impl Target for ToContainer {
         writer.push_zeros(lead)?;
         source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / Point::<P>::BYTES];
-            decode_points::<P>(range, first, bytes, tile).map_err(|error| source.refuse(error))?;
+            let decoded = decode_points::<P>(range, &|at| first + at, bytes, tile);
+            decoded.map_err(|error| source.refuse(error))?;
             writer.push(tile)
         })?;
         writer.finish()
@@ -208,7 +243,7 @@ pub(super) struct Zkey<E: PairingCurve> {
     pub header: zkey::Header,
     pub layout: zkey::Layout,
     pub points: zkey::VerifyingPoints<E::G1Config, E::G2Config>,
-    curve: CurveId,
+    pub curve: CurveId,
 }
 
 impl<E: PairingCurve> Zkey<E> {
@@ -249,21 +284,35 @@ impl<E: PairingCurve> Zkey<E> {
         }
     }
 
-    /// The key's sizes, with so many distinct values of coefficients.
-    pub fn shape(&self, values: u64) -> Shape {
+    /// The key's sizes, but for the distinct values of coefficients, which are not counted.
+    pub fn shape(&self) -> Shape {
         Shape {
             signals: self.header.signals(),
             public: self.header.public(),
             log_domain: self.header.log_domain(),
-            values,
+            values: 0,
             coefficients: self.layout.coefficients.count,
         }
+    }
+
+    /// The points that are known by themselves.
+    pub fn write_few(&self, target: &mut impl Target) -> Result<()> {
+        let points = &self.points;
+        let g1 = [points.alpha1, points.beta1, points.delta1];
+        let g2 = [points.beta2, points.gamma2, points.delta2];
+        target.few::<E::G1Config>(
+            0,
+            &g1.map(|point| G1Point::<E>::from_affine::<E::G1Config>(&point)),
+        )?;
+        target.few::<E::G2Config>(
+            1,
+            &g2.map(|point| G2Point::<E>::from_affine::<E::G2Config>(&point)),
+        )
     }
 
     /// All columns.
     fn read(
         &self,
-        shape: &Shape,
         target: &mut impl Target,
         constraints: Constraints<E::Scalar>,
         progress: &mut dyn FnMut(Progress),
@@ -271,17 +320,14 @@ impl<E: PairingCurve> Zkey<E> {
         let layout = &self.layout;
         let [alpha_g1, beta_g1, delta_g1] = [self.points.alpha1, self.points.beta1, self.points.delta1];
         let [beta_g2, gamma_g2, delta_g2] = [self.points.beta2, self.points.gamma2, self.points.delta2];
-        let g1 = [alpha_g1, beta_g1, delta_g1].map(|point| G1Point::<E>::from_affine::<E::G1Config>(&point));
-        let g2 = [beta_g2, gamma_g2, delta_g2].map(|point| G2Point::<E>::from_affine::<E::G2Config>(&point));
-        target.few::<E::G1Config>(0, &g1)?;
-        target.few::<E::G2Config>(1, &g2)?;
+        self.write_few(target)?;
         let mut g1_points = |section, range: &PointRange, lead| -> Result<Column<G1Point<E>>> {
             target.points::<E::G1Config>(section, (&self.source, range, lead), progress)
         };
         let ic = g1_points(2, &layout.ic, 0)?;
         let a = g1_points(3, &layout.a, 0)?;
         let b_g1 = g1_points(4, &layout.b1, 0)?;
-        let c = g1_points(6, &layout.c, shape.public + 1)?;
+        let c = g1_points(6, &layout.c, self.header.public() + 1)?;
         let h = g1_points(7, &layout.h, 0)?;
         let b_g2 = target.points::<E::G2Config>(5, (&self.source, &layout.b2, 0), progress)?;
         let constraints = target.constraints(constraints)?;
@@ -301,8 +347,9 @@ impl<E: PairingCurve> Zkey<E> {
             c,
             h,
             constraints,
-            domain: Domain::of_smallest_non_residue(shape.log_domain)?,
+            domain: Domain::of_smallest_non_residue(self.header.log_domain())?,
             quotient: QuotientBasis::Coset,
+            share: None,
         })
     }
 
@@ -324,10 +371,10 @@ impl<E: PairingCurve> Zkey<E> {
     }
 }
 
-/// Checked points; of several that are none, the first is named.
-fn decode_points<P: Curve>(
+/// Checked points, of which `index_of` gives the places in the array; of several that are none, the first is named.
+pub(super) fn decode_points<P: Curve>(
     range: &PointRange,
-    first: u64,
+    index_of: &(dyn Fn(u64) -> u64 + Sync),
     bytes: &[u8],
     out: &mut [Point<P>],
 ) -> Result<(), FormatError> {
@@ -336,9 +383,9 @@ fn decode_points<P: Curve>(
         .enumerate()
         .parallel()
         .find_map_first(|(job, (out, bytes))| {
-            let indices = first + (job * JOB_ELEMENTS) as u64..;
-            let mut places = indices.zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)));
-            let decoded = places.try_for_each(|(index, (out, bytes))| {
+            let places = ((job * JOB_ELEMENTS) as u64..).map(index_of);
+            let mut points = places.zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)));
+            let decoded = points.try_for_each(|(index, (out, bytes))| {
                 *out = decode_point::<P>(range, index, bytes)?;
                 Ok(())
             });

@@ -13,6 +13,7 @@
 
 mod coefficients;
 mod contribute;
+mod deal;
 mod history;
 mod key;
 mod new_file;
@@ -33,8 +34,9 @@ mod weights;
 mod witness;
 
 pub use contribute::{Contributed, Origin, contribute};
-pub(crate) use key::read_zkey_over;
-pub use key::{ImportedKey, import_zkey, read_zkey};
+pub use deal::{DealtImport, deal_zkey};
+pub use key::{ImportedKey, import_zkey, read_zkey, read_zkey_of_rank};
+pub(crate) use key::{read_zkey_of_rank_over, read_zkey_over};
 pub use plan::{KeyFile, plan_of_files, plan_of_files_over_ranks};
 pub(crate) use plan::{plan_of_files_of_rank, plan_of_files_over};
 pub use prepare::{import_ptau, open_ptau, prepare_ptau};

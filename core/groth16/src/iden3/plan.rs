@@ -3,18 +3,22 @@
 use super::coefficients::rehearse as rehearse_coefficients;
 use super::key::Zkey;
 use super::witness::rehearse as rehearse_witness;
-use crate::{Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, prove};
+use crate::constraints::Share;
+use crate::{Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, Shares, prove};
 use ark_ff::Zero;
 use spillproof_engine::column::Workspace;
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::plan::{Phase, Plan, Rates, smallest_budget_bytes};
 use spillproof_engine::{Error, Result};
+use spillproof_ranks::{Ranks, Settings};
 
 /// The file that a proving key is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFile {
     /// A container, whose columns are read where they are.
     Container,
+    /// A container that is dealt to the ranks: each reads its own share.
+    Dealt,
     /// A file of circom's tools, whose coefficients are copied before a proof.
     Zkey,
 }
@@ -66,31 +70,50 @@ pub(crate) fn plan_of_files_of_rank<E: PairingCurve>(
     budget_bytes: u64,
     threads: usize,
 ) -> Result<Plan> {
-    let dry_run = |workspace: &Workspace| dry_run_up_to::<E>(workspace, shape, key, Some(place));
+    let kept = match key {
+        KeyFile::Container => *shape,
+        KeyFile::Dealt | KeyFile::Zkey => place.shares.planned(shape, place.ranks.rank()),
+    };
+    let sizes = Sizes { file: *shape, kept };
+    let dry_run = |workspace: &Workspace| dry_run_up_to::<E>(workspace, &sizes, key, Some(place));
     Plan::new(&dry_run, budget_bytes, threads, &Rates::default())
+}
+
+/// Sizes of a key.
+struct Sizes {
+    /// In its file.
+    file: Shape,
+    /// With the coefficients that are kept of it.
+    kept: Shape,
 }
 
 /// A proof from files on.
 fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape, file: KeyFile) -> Result<()> {
-    dry_run_up_to::<E>(workspace, shape, file, None)
+    let sizes = Sizes {
+        file: *shape,
+        kept: *shape,
+    };
+    dry_run_up_to::<E>(workspace, &sizes, file, None)
 }
 
 /// A proof from files on, or one rank's part of one.
 fn dry_run_up_to<E: PairingCurve>(
     workspace: &Workspace,
-    shape: &Shape,
+    sizes: &Sizes,
     file: KeyFile,
     place: Option<&Place<'_>>,
 ) -> Result<()> {
     let layout = match file {
         KeyFile::Zkey => Layout::CIRCOM,
         KeyFile::Container => Layout::of_container::<E>(),
+        KeyFile::Dealt => Layout::of_share::<E>(),
     };
-    let _digests = workspace.hold(layout.digests_bytes::<E>(shape), "frame digests")?;
-    let mut key = ProvingKey::<E>::dry(workspace, shape, layout)?;
+    let Sizes { file: shape, kept } = sizes;
+    let _digests = workspace.hold(layout.digests_bytes::<E>(kept, place), "frame digests")?;
+    let mut key = ProvingKey::<E>::dry_of_rank(workspace, (kept, layout), place)?;
     workspace.phase(Phase::Proof)?;
     if file == KeyFile::Zkey {
-        key.constraints = rehearse_coefficients(workspace, shape)?;
+        key.constraints = rehearse_coefficients(workspace, shape, kept)?;
     }
     let witness = rehearse_witness(workspace, shape.signals)?;
     let random = [E::Scalar::zero(); 2];
@@ -100,6 +123,9 @@ fn dry_run_up_to<E: PairingCurve>(
     }
 }
 
+/// What a message has at least, for the smallest budget of a rank that has not met the others yet.
+const PIECE_BYTES_MIN: usize = 64 << 10;
+
 impl<E: PairingCurve> Zkey<E> {
     /// [`Self::constraints`] for a proof. Where the budget is too small for them, the error names the smallest
     /// in which a proof from files on works.
@@ -107,8 +133,38 @@ impl<E: PairingCurve> Zkey<E> {
         &self,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Constraints<E::Scalar>> {
-        self.constraints_or_smallest(progress, &|workspace, shape| {
-            dry_run::<E>(workspace, shape, KeyFile::Zkey)
+        self.constraints_or_smallest(Share::all(&self.shape()), progress, &|workspace, kept| {
+            dry_run::<E>(workspace, kept, KeyFile::Zkey)
+        })
+    }
+
+    /// The same of one rank's part of a proof. The smallest budget is that with the shortest messages.
+    pub fn constraints_of_rank(
+        &self,
+        (shares, rank): (&Shares, usize),
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Constraints<E::Scalar>> {
+        let settings = Settings {
+            piece_bytes: PIECE_BYTES_MIN,
+            ..Settings::default()
+        };
+        let ranks = Ranks::dry_with(rank, shares.ranks(), settings);
+        let (shape, place) = (
+            self.shape(),
+            Place {
+                ranks: &ranks,
+                shares,
+            },
+        );
+        self.constraints_or_smallest(shares.evaluated(&shape, rank), progress, &|workspace, kept| {
+            let sizes = Sizes {
+                file: Shape {
+                    values: kept.values,
+                    ..shape
+                },
+                kept: *kept,
+            };
+            dry_run_up_to::<E>(workspace, &sizes, KeyFile::Zkey, Some(&place))
         })
     }
 
@@ -116,25 +172,28 @@ impl<E: PairingCurve> Zkey<E> {
     /// which they are copied.
     pub fn constraints_of_copy(
         &self,
+        share: Share,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Constraints<E::Scalar>> {
-        self.constraints_or_smallest(progress, &|workspace, shape| {
-            rehearse_coefficients::<E::Scalar>(workspace, shape).map(drop)
+        let shape = self.shape();
+        self.constraints_or_smallest(share, progress, &|workspace, kept| {
+            rehearse_coefficients::<E::Scalar>(workspace, &shape, kept).map(drop)
         })
     }
 
     fn constraints_or_smallest(
         &self,
+        share: Share,
         progress: &mut (dyn FnMut(Progress) + Send),
         dry_run: &(dyn Fn(&Workspace, &Shape) -> Result<()> + Sync),
     ) -> Result<Constraints<E::Scalar>> {
         let workspace = &self.source.workspace;
-        let refusal = match workspace.run(|| self.constraints(progress)) {
+        let refusal = match workspace.run(|| self.constraints(share, progress)) {
             Err(refusal @ Error::OverBudget { .. }) => refusal,
             ended => return ended,
         };
         // Where there is no room to count values either, the refusal says what is missing first.
-        let Ok(shape) = workspace.run(|| self.counted_shape(progress)) else {
+        let Ok(shape) = workspace.run(|| self.counted_shape(share, progress)) else {
             return Err(refusal);
         };
         let limit_bytes = workspace.budget.limit_bytes();

@@ -18,8 +18,21 @@ pub(super) fn check<P: Curve>(
     points: &Column<Point<P>>,
     (range, lead): (&PointRange, u64),
 ) -> Result<()> {
+    check_at::<P>(source, points, range, &|index| index.saturating_sub(lead))
+}
+
+/// The same, where `index_of` gives the place in the array of each point of the column.
+///
+/// # Errors
+/// Those of [`check_subgroup`].
+pub(super) fn check_at<P: Curve>(
+    source: &Source,
+    points: &Column<Point<P>>,
+    range: &PointRange,
+    index_of: &(dyn Fn(u64) -> u64 + Sync),
+) -> Result<()> {
     let place = move |index: u64| {
-        let index = index.saturating_sub(lead);
+        let index = index_of(index);
         (index, range.point_offset(index))
     };
     let of = PointsOf {

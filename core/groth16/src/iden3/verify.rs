@@ -28,6 +28,7 @@ use super::source::curve_of;
 use super::subgroup;
 use super::transcript::{Transcript, generator, random_element, random_point};
 use super::weights::ChallengeWeights;
+use crate::constraints::Share;
 use crate::{Coefficient, Constraints, CurveId, Domain, MATRICES, PairingCurve, Shape, over_curve};
 use spillproof_commit::{Challenge, Weights};
 use spillproof_engine::Result;
@@ -241,7 +242,8 @@ impl<E: PairingCurve> Check<'_, E> {
     /// What contributions leave as it is.
     fn equal_parts(&self, progress: &mut dyn FnMut(Progress)) -> Result<()> {
         let (layout, queries) = (&self.zkey.layout, &self.initial.queries);
-        let coefficients = self.zkey.constraints(progress)?;
+        let all = Share::all(&self.zkey.shape());
+        let coefficients = self.zkey.constraints(all, progress)?;
         if let Some(index) = first_other_coefficient(&coefficients, &self.initial.circuit.terms)? {
             return Err(self.not_derived(
                 "the coefficients from the one",

@@ -16,6 +16,7 @@ mod powers;
 mod proofs;
 mod published;
 mod ranks;
+mod ranks_files;
 mod rapidsnark;
 mod setup;
 mod smallest;

@@ -134,6 +134,7 @@ pub fn key_on_disk<E: PairingCurve>(
             shift: domain[1],
         },
         quotient: QuotientBasis::Coset,
+        share: None,
     }
 }
 

@@ -20,19 +20,19 @@ use crate::common::column_in;
 use crate::proofs::{blinding, key_on_disk, session};
 use crate::r1cs::{Circuit, Key, Values, text};
 
-const MIB: u64 = 1 << 20;
-const CUTS: [Cut; 3] = [Cut::Layout, Cut::Rows, Cut::Columns];
+pub const MIB: u64 = 1 << 20;
+pub const CUTS: [Cut; 3] = [Cut::Layout, Cut::Rows, Cut::Columns];
 
 /// A circuit with its key, and the other library's proof.
-struct Statement<E: PairingCurve> {
-    circuit: Circuit<E::Scalar>,
-    key: Key<E>,
-    random: [E::Scalar; 2],
+pub struct Statement<E: PairingCurve> {
+    pub circuit: Circuit<E::Scalar>,
+    pub key: Key<E>,
+    pub random: [E::Scalar; 2],
     expected: [Vec<u8>; 3],
 }
 
 impl<E: PairingCurve> Statement<E> {
-    fn new(seed: u64, constraints: usize) -> Self {
+    pub fn new(seed: u64, constraints: usize) -> Self {
         let circuit = Circuit::<E::Scalar>::random(seed, constraints, 2, Values::Full);
         let key = Key::<E>::new(&circuit, seed);
         let random = blinding(seed);
@@ -48,13 +48,7 @@ impl<E: PairingCurve> Statement<E> {
     /// One rank's part.
     fn prove(&self, ranks: &Ranks, weights: &[u64], cut: Cut, memory_bytes: u64) -> Result<Proof<E>> {
         let (_dir, session) = session(memory_bytes, 1);
-        // Those of rank 0 are taken.
-        let random = if ranks.rank() == 0 {
-            self.random
-        } else {
-            blinding(99)
-        };
-        let (proof, kept) = self.prove_in(&session, ranks, (weights, cut), random)?;
+        let (proof, kept) = self.prove_in(&session, ranks, (weights, cut), self.random_of(ranks))?;
         kept.finish()?;
         Ok(proof)
     }
@@ -76,7 +70,15 @@ impl<E: PairingCurve> Statement<E> {
         prove_over_ranks(session, &place, &key, &witness, random)
     }
 
-    fn check(&self, proof: Result<Proof<E>>) {
+    /// Those of rank 0 are taken.
+    pub fn random_of(&self, ranks: &Ranks) -> [E::Scalar; 2] {
+        match ranks.rank() {
+            0 => self.random,
+            _ => blinding(99),
+        }
+    }
+
+    pub fn check(&self, proof: Result<Proof<E>>) {
         assert!(text(&proof.expect("a proof")) == self.expected);
     }
 }
@@ -96,15 +98,22 @@ fn on_ranks<E: PairingCurve>(
     (weights, cut): (&[u64], Cut),
     (memory_bytes, timeout): (u64, Duration),
 ) -> Vec<Result<Proof<E>>> {
+    each_rank(transports, timeout, |ranks| {
+        statement.prove(ranks, weights, cut, memory_bytes)
+    })
+}
+
+/// What `work` returns on each rank, of a thread of its own.
+pub fn each_rank<T: Send>(
+    transports: Vec<Arc<dyn Transport>>,
+    timeout: Duration,
+    work: impl Fn(&Ranks) -> Result<T> + Sync,
+) -> Vec<Result<T>> {
+    let work = &work;
     std::thread::scope(|scope| {
         let parts: Vec<_> = transports
             .into_iter()
-            .map(|transport| {
-                scope.spawn(move || {
-                    let ranks = Ranks::new(transport, settings(timeout))?;
-                    statement.prove(&ranks, weights, cut, memory_bytes)
-                })
-            })
+            .map(|transport| scope.spawn(move || work(&Ranks::new(transport, settings(timeout))?)))
             .collect();
         parts
             .into_iter()
@@ -113,7 +122,7 @@ fn on_ranks<E: PairingCurve>(
     })
 }
 
-fn transports(size: usize) -> Vec<Arc<dyn Transport>> {
+pub fn transports(size: usize) -> Vec<Arc<dyn Transport>> {
     let ranks = one_process(size).into_iter();
     ranks.map(|rank| Arc::new(rank) as Arc<dyn Transport>).collect()
 }
