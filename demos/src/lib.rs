@@ -5,7 +5,7 @@
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that
 //!   a command writes.
-//! - [`ranks`]: this process as one of several; [`link`]: what is between them, and what each does in a second.
+//! - [`ranks`]: this process as one of several; [`link`] and [`pace`]: what is between them, and how fast each is.
 //! - [`signals`]: what signals do to the program.
 //! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]:
 //!   errors as a user sees them, and exit codes.
@@ -20,7 +20,7 @@ mod limit;
 pub mod link;
 pub mod log;
 pub mod output;
-mod pace;
+pub mod pace;
 pub mod peers;
 pub mod ranks;
 mod read_once;

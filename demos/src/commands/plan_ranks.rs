@@ -196,7 +196,7 @@ pub fn reach(
     }
     let mut reaches = Vec::new();
     let named: Vec<KnownLink> = KnownLink::all().collect();
-    let is_named = named.iter().any(|link| link.called == asked.called);
+    let is_named = named.iter().any(|known| known.link == asked.link);
     let asked = (!is_named).then(|| asked.clone());
     for KnownLink { called, link, .. } in named.into_iter().chain(asked) {
         let total = |plan: &RanksPlan| {
