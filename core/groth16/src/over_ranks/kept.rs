@@ -65,7 +65,7 @@ pub(super) enum Keeping {
     Nothing,
     /// In a dry run: what keeping takes.
     Dry,
-    In(Mutex<Notes>),
+    In(Box<Mutex<Notes>>),
 }
 
 /// A checkpoint, and what its notes say.
@@ -133,7 +133,7 @@ impl Keeping {
             Some(kept) if kept == of_witness => {}
             Some(_) => return Err(kept.checkpoint.differs("witness").into()),
         }
-        Ok(Self::In(Mutex::new(kept)))
+        Ok(Self::In(Box::new(Mutex::new(kept))))
     }
 
     fn kept(&self) -> Option<MutexGuard<'_, Notes>> {
@@ -268,7 +268,7 @@ impl Keeping {
         match self {
             Self::Nothing | Self::Dry => Ok(()),
             Self::In(kept) => {
-                let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let kept = (*kept).into_inner().unwrap_or_else(PoisonError::into_inner);
                 kept.checkpoint.finish()
             }
         }
