@@ -241,8 +241,11 @@ fn a_limit_on_the_size_of_files() {
 fn a_limit_on_the_memory_of_the_process() {
     let program_kib = std::fs::metadata(BINARY).expect("the binary").len() >> 10;
     let mut ends = Vec::new();
-    // The loader maps the program and its libraries, without what is for debuggers.
-    let little_mib = [40, 44, 48, 52, 56, 60, 64, 80].map(|mib| (mib, mib << 10));
+    // The loader maps the program and its libraries, without what is for debuggers; an MPI has many.
+    let little_mib = [
+        40, 44, 48, 52, 56, 60, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256,
+    ];
+    let little_mib = little_mib.map(|mib| (mib, mib << 10));
     let more_mib = [16, 64, 400].map(|mib| (mib, program_kib + (mib << 10)));
     for (more_mib, limit_kib) in little_mib.into_iter().chain(more_mib) {
         let (status, errors) = limited(&format!("ulimit -v {limit_kib}"), "8MiB");
