@@ -1,39 +1,19 @@
 //! Messages at the pace of a link, between processes of one machine.
 //!
 //! In: the ranks of a job, and the link that each was started with. Out: the transport, slowed down
-//! ([`Paced`]). A message carries the time at which it has left the sender's port, by the clock of the machine,
-//! which all of its processes share: so ranks of several machines are refused. It can slow messages down, not
+//! ([`Paced`]). A message carries the time at which it has left the sender's port, by the clock of the machine
+//! ([`SystemClock`](spillproof_ranks::SystemClock)), which all of its processes share: so ranks of several machines are refused. It can slow messages down, not
 //! speed them up: a link that is faster than the machine's own messages is not reached.
 //!
 //! No process sees all messages, so a switch is dealt out: each port has an equal part of it at most.
 
 use std::fs;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-use spillproof_ranks::{Clock, Link, Paced, Ranks, Transport};
+use spillproof_ranks::{Link, Paced, Ranks, Transport};
 
 use crate::failure::Failure;
 use crate::run::Result;
-
-/// Seconds since the machine started: one clock for all of its processes, which no one sets.
-#[derive(Clone, Copy, Debug)]
-struct MachineClock;
-
-impl Clock for MachineClock {
-    fn now(&self) -> f64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
-    }
-
-    fn wait_until(&self, seconds: f64, deadline: Instant) -> bool {
-        let left = Duration::try_from_secs_f64(seconds - self.now()).unwrap_or_default();
-        let allowed = deadline.saturating_duration_since(Instant::now());
-        std::thread::sleep(left.min(allowed));
-        left <= allowed
-    }
-}
 
 /// What all ranks have to have in common.
 #[derive(Debug, PartialEq, Eq)]
@@ -129,9 +109,8 @@ pub fn paced(
     let Some(link) = link else {
         return Ok(transport);
     };
-    let clock = Arc::new(MachineClock);
     let link = dealt_out(link, transport.size());
-    Ok(Arc::new(Paced::with(transport, link, clock, None)))
+    Ok(Arc::new(Paced::new(transport, link)))
 }
 
 /// The link of one of so many ranks, each with its part of the switch.
@@ -182,14 +161,5 @@ mod tests {
     fn a_switch_is_dealt_out() {
         let port = |ranks| dealt_out(&LINK, ranks).port_bytes_per_second;
         assert_eq!([port(1), port(2), port(4)], [1e6, 1e6, 5e5]);
-    }
-
-    #[test]
-    fn the_clock_waits_no_longer_than_the_deadline() {
-        let begun = Instant::now();
-        let now = MachineClock.now();
-        assert!(MachineClock.wait_until(now + 1e-3, begun + Duration::from_secs(60)));
-        assert!(MachineClock.now() >= now + 1e-3);
-        assert!(!MachineClock.wait_until(now + 1e6, Instant::now() + Duration::from_millis(1)));
     }
 }

@@ -8,7 +8,9 @@
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Direction, TransportFault};
 use crate::link::{Link, Ports, Switch};
@@ -23,14 +25,14 @@ pub trait Clock: Send + Sync + Debug {
     fn wait_until(&self, seconds: f64, deadline: Instant) -> bool;
 }
 
-/// The machine's time, to within a microsecond. Threads sleep.
+/// Seconds since the machine started: one clock for all of its processes, which no one sets. Threads sleep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> f64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        since.map_or(0.0, |since| since.as_secs_f64())
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
     }
 
     fn wait_until(&self, seconds: f64, deadline: Instant) -> bool {
@@ -179,5 +181,19 @@ impl<T: Transport> Transport for Paced<T> {
 
     fn held_bytes(&self, message_bytes: usize) -> usize {
         2 * (message_bytes + STAMP_BYTES) + self.inner.held_bytes(message_bytes + STAMP_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_waits_no_longer_than_the_deadline() {
+        let begun = Instant::now();
+        let now = SystemClock.now();
+        assert!(SystemClock.wait_until(now + 1e-3, begun + Duration::from_secs(60)));
+        assert!(SystemClock.now() >= now + 1e-3);
+        assert!(!SystemClock.wait_until(now + 1e6, Instant::now() + Duration::from_millis(1)));
     }
 }
