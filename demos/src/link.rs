@@ -1,4 +1,4 @@
-//! Links between ranks: those with a name, and those that `ranks bench` measured.
+//! Links between ranks. A link has a name (`1g`), or `ranks bench` has measured it.
 //!
 //! In: what the command line says. Out: a [`Link`], what it is called, and the rates of the ranks between which
 //! it was measured.
@@ -74,24 +74,9 @@ pub struct RankFigures {
     pub threads: usize,
     /// The rates.
     #[serde(flatten)]
-    pub rates: RateFigures,
+    pub rates: Rates,
     /// Steps of a small proof beside their plan.
     pub trial: Trial,
-}
-
-/// [`Rates`] in a file.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct RateFigures {
-    /// Bytes read from the scratch folder.
-    pub bytes_read: f64,
-    /// Bytes written to it.
-    pub bytes_written: f64,
-    /// Butterflies of a transform.
-    pub butterflies: f64,
-    /// Batched additions of points.
-    pub additions: f64,
-    /// Products of scalars.
-    pub products: f64,
 }
 
 /// A document of `--json`.
@@ -149,7 +134,7 @@ impl KnownLink {
             )));
         }
         let speed = |rank: RankFigures| Speed {
-            rates: rank.rates.into(),
+            rates: rank.rates,
             trial: rank.trial,
         };
         Ok(Self {
@@ -204,30 +189,6 @@ impl From<Link> for LinkFigures {
     }
 }
 
-impl From<Rates> for RateFigures {
-    fn from(rates: Rates) -> Self {
-        Self {
-            bytes_read: rates.bytes_read,
-            bytes_written: rates.bytes_written,
-            butterflies: rates.butterflies,
-            additions: rates.additions,
-            products: rates.products,
-        }
-    }
-}
-
-impl From<RateFigures> for Rates {
-    fn from(figures: RateFigures) -> Self {
-        Self {
-            bytes_read: figures.bytes_read,
-            bytes_written: figures.bytes_written,
-            butterflies: figures.butterflies,
-            additions: figures.additions,
-            products: figures.products,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,12 +220,12 @@ mod tests {
                 rank: 0,
                 host: "a".into(),
                 threads: 2,
-                rates: rates.into(),
+                rates,
                 trial: Trial::usual(Curve::Bn254),
             }],
         };
         let again = parsed(&serde_json::to_string(&measured).unwrap()).unwrap();
-        assert_eq!(Rates::from(again.ranks[0].rates), rates);
+        assert_eq!(again.ranks[0].rates, rates);
         assert_eq!(again.ranks[0].trial.factor("sum over B2"), 2.4);
         assert_eq!(again.link.checked(), measured.link.checked());
     }

@@ -114,7 +114,7 @@ fn speeds_of(
         rank: ranks.rank(),
         host: pace::host(),
         threads: session.threads(),
-        rates: rates.into(),
+        rates,
         trial,
     };
     let gathered = ranks.gather(0, &serde_json::to_vec(&own)?);

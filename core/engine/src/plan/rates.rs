@@ -12,7 +12,7 @@ use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::AffineRepr;
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, FftField, Field};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::budget::PAGE_BYTES;
@@ -37,7 +37,7 @@ const ELEMENT_BYTES: u64 = 512;
 const MEASURED_SECONDS: f64 = 0.1;
 
 /// What a machine does in a second, on all threads of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
     /// Bytes read from the scratch folder.
     pub bytes_read: f64,
