@@ -175,6 +175,19 @@ pub fn sections(shape: &Shape) -> Result<Vec<SectionSpec>, FormatError> {
         .collect()
 }
 
+/// The curve of a container of Groth16.
+pub(crate) fn pairing_curve(header: &Header) -> Result<Curve, FormatError> {
+    match header.curve() {
+        curve @ (Curve::Bn254 | Curve::Bls12381) => Ok(curve),
+        curve => Err(refuse(
+            "curve",
+            16,
+            format!("{curve:?}"),
+            "Groth16 proving keys are over BN254 or BLS12-381",
+        )),
+    }
+}
+
 /// The sections of a key, found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Groth16Key<'a> {
@@ -224,15 +237,7 @@ impl<'a> Groth16Key<'a> {
             };
             return Err(refuse("kind", 12, value, remedy));
         }
-        let curve = header.curve();
-        if !matches!(curve, Curve::Bn254 | Curve::Bls12381) {
-            return Err(refuse(
-                "curve",
-                16,
-                format!("{curve:?}"),
-                "Groth16 proving keys are over BN254 or BLS12-381",
-            ));
-        }
+        let curve = pairing_curve(header)?;
         let found = header.sections();
         let [g1, g2, ic, a, b_g1, b_g2, c, h, values, coefficients] = found else {
             return Err(refuse(

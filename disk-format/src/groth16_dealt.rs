@@ -26,7 +26,7 @@
 use std::ops::Range;
 
 use crate::error::{FormatError, hex};
-use crate::groth16::{LOG_DOMAIN_MAX, Shape, TABLE_AT, refuse};
+use crate::groth16::{LOG_DOMAIN_MAX, Shape, TABLE_AT, pairing_curve, refuse};
 use crate::header::{Basis, Content, Curve, Header, Kind, Label, Section, SectionSpec};
 
 /// Most ranks of a dealt key.
@@ -60,7 +60,7 @@ pub struct Dealt {
     pub shares: Vec<DealtShare>,
 }
 
-/// What one rank has of a key.
+/// The share of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DealtShare {
     /// Its weight beside those of the others.
@@ -480,15 +480,7 @@ fn check_kind(header: &Header, kind: Kind, remedy: &'static str) -> Result<(), F
     if header.kind() != kind {
         return Err(refuse("kind", 12, format!("{:?}", header.kind()), remedy));
     }
-    match header.curve() {
-        Curve::Bn254 | Curve::Bls12381 => Ok(()),
-        curve => Err(refuse(
-            "curve",
-            16,
-            format!("{curve:?}"),
-            "Groth16 proving keys are over BN254 or BLS12-381",
-        )),
-    }
+    pairing_curve(header).map(drop)
 }
 
 fn check_sections(
