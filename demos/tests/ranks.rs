@@ -53,6 +53,14 @@ fn started(launcher: &str, ranks: usize, dir: &Path, line: &str) -> Command {
     command
 }
 
+/// The proof that rank 0 has written.
+fn verifies(dir: &Path) {
+    succeeds(
+        dir,
+        "groth16 verify vkey.json public.json p.json --allow-insecure",
+    );
+}
+
 #[test]
 fn ranks_under_mpirun_make_a_proof_that_verifies() {
     let Some(launcher) = launcher() else {
@@ -75,10 +83,7 @@ fn ranks_under_mpirun_make_a_proof_that_verifies() {
                 told.contains("second exchange") && told.contains("rank "),
                 "{told}"
             );
-            succeeds(
-                dir,
-                "groth16 verify vkey.json public.json p.json --allow-insecure",
-            );
+            verifies(dir);
             std::fs::remove_file(dir.join("p.json")).expect("the proof");
         }
     }
@@ -230,10 +235,7 @@ fn a_job_whose_ranks_are_killed_goes_on_to_the_same_proof() {
             copy("kept", "copy");
         }
         succeeds(dir, "groth16 vkey c.zkey vkey.json");
-        succeeds(
-            dir,
-            "groth16 verify vkey.json public.json p.json --allow-insecure",
-        );
+        verifies(dir);
         // From the last kill on, once more. Where rank 0 had kept a sum, it had kept the random values before.
         let proof = std::fs::read(dir.join("p.json")).expect("a proof");
         if dir.join("copy").exists() {
@@ -289,10 +291,7 @@ fn a_key_is_dealt_to_ranks_that_prove_with_it() {
             let line = "groth16 prove c.key c.wtns p.json public.json --memory 16MiB";
             let proved = on_ranks(launcher, 4, dir, line);
             assert!(proved.status.success(), "{share}: {proved:?}");
-            succeeds(
-                dir,
-                "groth16 verify vkey.json public.json p.json --allow-insecure",
-            );
+            verifies(dir);
             std::fs::remove_file(dir.join("p.json")).expect("the proof");
         }
         // The key alone says what is public of it.

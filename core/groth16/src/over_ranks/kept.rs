@@ -6,7 +6,8 @@
 //! runs: a sum is made where it was not kept, and an exchange is left out where all ranks have kept it. A note
 //! of rank 0 has the random values, so the proof of a later run is that of the first one.
 //!
-//! Memory: a copy's buffers ([`Checkpoint::keep`]), while nothing of a pass is held.
+//! Memory: a tile and a reader while the witness is hashed; a copy's buffers ([`Checkpoint::keep`]) after an
+//! exchange, when nothing of a pass is held.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -209,11 +210,12 @@ impl Keeping {
 
     /// The columns that came in an exchange, as they were in the earlier run.
     pub fn columns<F: Element>(&self, workspace: &Workspace, exchange: usize) -> Result<Vec<Column<F>>> {
-        let Some(kept) = self.kept() else {
-            return Ok(Vec::new());
-        };
-        let Some(came) = &kept.exchanges[exchange] else {
-            return Ok(Vec::new());
+        let kept = self.kept();
+        let Some((kept, came)) = kept
+            .as_ref()
+            .and_then(|kept| Some((kept, kept.exchanges[exchange].as_ref()?)))
+        else {
+            unreachable!("an exchange is over where all ranks have kept it");
         };
         let _step = step!(workspace, "checkpoint");
         let shape = (came.count as usize, came.len);
@@ -382,7 +384,8 @@ impl Note {
     }
 }
 
-/// What one rank's checkpoint is of: nothing that is secret.
+/// The digest that names a rank's checkpoint. Its inputs are public: the key, the public signals, the shares, the
+/// rank.
 fn statement<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
