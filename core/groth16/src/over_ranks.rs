@@ -8,6 +8,8 @@
 //!
 //! A rank sends `6 * 32 * (n / d) * (1 - 1 / d)` bytes of scalars where d ranks have equal shares.
 //!
+//! With a checkpoint, a rank keeps its sums and what came in an exchange ([`Kept`]).
+//!
 //! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
 //! five pieces.
 

@@ -170,7 +170,7 @@ pub struct AsRank<'a> {
     pub rank: usize,
     /// How many there are.
     pub ranks: usize,
-    /// The weight of each; none are those that a dealt key has, else equal ones.
+    /// The weight of each rank. An empty list takes the weights of a dealt key; for another key, equal ones.
     pub weights: &'a [u64],
     /// The cut.
     pub cut: Cut,

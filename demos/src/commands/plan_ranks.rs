@@ -145,7 +145,8 @@ pub fn at(plan: &RanksPlan, speeds: &Speeds) -> Vec<Plan> {
 pub struct Speeds(Vec<Speed>);
 
 impl Speeds {
-    /// Those that were measured with the link; else these rates, and what is usual for a proof over the curve.
+    /// The speeds that `ranks bench` measured with the link. For a link with a name: the rates of `here`, and the usual
+    /// corrections for the curve.
     pub fn of(link: &KnownLink, curve: Curve, here: impl FnOnce() -> Rates) -> Self {
         Self(match link.speeds.is_empty() {
             true => vec![Speed {

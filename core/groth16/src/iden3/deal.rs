@@ -350,7 +350,7 @@ impl<E: PairingCurve> Deal<'_, E> {
         })
     }
 
-    /// Removes the shares of a key that had the name before, of those that are here.
+    /// Removes the shares that an earlier key of this name has named, where they are on this machine.
     fn remove(&self, before: &[(PathBuf, [u8; 32])]) {
         for (share, root) in before {
             let found = Container::open(self.workspace, share);

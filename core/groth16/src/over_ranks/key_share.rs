@@ -1,4 +1,5 @@
-//! What one rank has of a key: a key whose coefficients, and perhaps whose points, are those of one rank.
+//! One rank's share of a key. Its coefficients are the rank's; its points are the rank's (of a dealt key) or all (of a
+//! `.zkey`).
 //!
 //! Coefficients keep the numbers of their rows and signals in the whole key; points of signals and of `h` stand in
 //! columns of their own, from the rank's first one on ([`spillproof_format::groth16_dealt`]).
