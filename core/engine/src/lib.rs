@@ -12,6 +12,7 @@
 //! - [`checkpoint`]: a log and columns that a proof goes on from after a crash.
 //! - [`stream`]: kernels over columns.
 //! - [`session`]: a budget, a directory and threads, put together.
+//! - [`control`]: how another thread stops work, and hears of its steps.
 //! - [`plan`]: what keys and a proof will take, before any work.
 
 pub mod accelerator;
@@ -19,6 +20,7 @@ pub mod budget;
 pub mod checkpoint;
 pub mod column;
 mod compiled;
+pub mod control;
 pub mod dry;
 pub mod error;
 pub mod plan;

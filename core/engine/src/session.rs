@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, RwLock, Weak};
 
 use crate::Error;
 use crate::Result;
@@ -277,6 +277,27 @@ impl Session {
             })
         });
         Ok(made.clone()?)
+    }
+}
+
+impl Session {
+    /// [`Self::current_with`], or else a session of nearly all memory, whose folder is that of [`DIR_VARIABLE`]. All
+    /// callers share it; it goes with the last of them.
+    ///
+    /// # Errors
+    /// As there, and those of [`dir_of_environment`].
+    pub fn current_or_shared(open: OpenAccelerator) -> Result<Arc<Self>> {
+        static SHARED: Mutex<Weak<Session>> = Mutex::new(Weak::new());
+        if let Some(session) = Self::current_with(open)? {
+            return Ok(session);
+        }
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = shared.upgrade() {
+            return Ok(session);
+        }
+        let session = Arc::new(Self::builder().dir(dir_of_environment()?).build()?);
+        *shared = Arc::downgrade(&session);
+        Ok(session)
     }
 }
 

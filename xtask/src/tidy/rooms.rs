@@ -13,11 +13,12 @@ type Room = (&'static str, &'static [&'static str]);
 const ROOMS: &[Room] = &[
     ("error", &[]),
     ("compiled", &[]),
-    ("budget", &[]),
+    ("control", &[]),
+    ("budget", &["control"]),
     ("storage", &["budget"]),
     ("dry", &["budget"]),
     ("accelerator", &["budget"]),
-    ("column", &["budget", "storage", "dry", "accelerator"]),
+    ("column", &["control", "budget", "storage", "dry", "accelerator"]),
     ("checkpoint", &["budget", "storage", "column"]),
     ("stream", &["budget", "storage", "dry", "accelerator", "column"]),
     (

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 use super::{Budget, Reserve, State};
+use crate::control::{self, LOOK_AGAIN};
 use crate::error::Result;
 
 /// Computes the smallest budget in which a task works.
@@ -393,17 +394,19 @@ impl Queued {
         }
     }
 
-    /// Waits until there were more changes than these.
-    pub fn wait(&self, changes: u64) {
+    /// Waits until there were more changes than these; not any longer once the caller is stopped.
+    ///
+    /// # Errors
+    /// [`crate::Error::Stopped`].
+    pub fn wait(&self, changes: u64) -> Result<()> {
+        let room = &self.budget.ledger.room;
         let mut state: MutexGuard<'_, State> = self.budget.ledger.state();
         while state.accounts.changes == changes {
-            state = self
-                .budget
-                .ledger
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            control::check()?;
+            let woken = room.wait_timeout(state, LOOK_AGAIN);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+        Ok(())
     }
 }
 
@@ -599,7 +602,7 @@ mod tests {
         };
         assert!(matches!(large.try_open(false), Opening::NoRoom(_)));
         drop(first);
-        small.wait(changes);
+        small.wait(changes).unwrap();
         let Opening::Opened(account) = large.try_open(false) else {
             panic!("there is room");
         };

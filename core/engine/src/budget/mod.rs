@@ -50,6 +50,7 @@ pub(crate) use secret::{KEY_BYTES, SecretKey, aes, wipe};
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 
+use crate::control;
 use crate::error::{Error, Result};
 use account::Accounts;
 use idle::Idle;
@@ -313,6 +314,7 @@ impl Budget {
         backing: Backing,
     ) -> Result<(Lease, Option<Pages>)> {
         self.check_process()?;
+        control::check()?;
         if self.ledger.leases.fetch_add(1, Relaxed) == self.ledger.refused_lease.load(Relaxed) {
             return Err(self.ledger.refusal(bytes, what));
         }

@@ -57,6 +57,7 @@ mod foreign;
 mod frames;
 mod in_place;
 mod kept;
+mod line;
 mod lookup;
 mod mapped;
 mod reader;
@@ -92,6 +93,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::accelerator::Accelerator;
 use crate::budget::{Budget, Lease, PAGE_BYTES, SecretKey};
+use crate::control;
 use crate::dry::{DryRun, Held, Phase, Work};
 use crate::storage::Storage;
 use residents::Residents;
@@ -160,6 +162,7 @@ impl Workspace {
             dry_run.begin_step(name);
             return Step { _span: None };
         }
+        control::begin_step(name);
         Step {
             _span: Some(span().entered()),
         }

@@ -22,10 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::Workspace;
+use super::line::Line;
 use crate::Error;
 use crate::Result;
 use crate::accelerator::TaskAccelerator;
 use crate::budget::{Account, Minimum, Opening, Turn};
+use crate::control::{self, Control};
 use spillproof_kernels::parallel::Parallel;
 
 /// The numbers of workers, each of which has given its turn to the work of a thread, or to a caller of it.
@@ -84,7 +86,7 @@ pub(crate) struct Workers {
     helpers: OnceLock<ThreadPool>,
     /// The turns that callers of the helpers hold, of all of them together, and that of these workers.
     held_by_helpers: Arc<Mutex<Turns>>,
-    turn: Mutex<()>,
+    line: Line,
 }
 
 impl Default for Workers {
@@ -97,16 +99,12 @@ impl Default for Workers {
             held_by_pool: Arc::default(),
             helpers: OnceLock::new(),
             held_by_helpers: Arc::new(Mutex::new(vec![id])),
-            turn: Mutex::default(),
+            line: Line::default(),
         }
     }
 }
 
 impl Workers {
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether this thread is one of those that stages run on, or of the helpers, which wait for no stage.
     fn are_here(&self) -> bool {
         let is_one_of = |pool: &ThreadPool| pool.current_thread_index().is_some();
@@ -158,12 +156,18 @@ type Work<'w> = dyn FnMut() + Send + 'w;
 
 /// What `work` gives, when `by` has called it: what changes threads is generic over nothing, and so compiled
 /// in this crate.
-fn called<T: Send>(work: impl FnOnce() -> T + Send, by: impl FnOnce(&mut Work<'_>)) -> T {
+///
+/// # Errors
+/// Those of `by`, which then has not called it.
+fn called<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    by: impl FnOnce(&mut Work<'_>) -> Result<()>,
+) -> Result<T> {
     let mut work = Some(work);
     let mut given = None;
-    by(&mut || given = work.take().map(|work| work()));
+    by(&mut || given = work.take().map(|work| work()))?;
     match given {
-        Some(given) => given,
+        Some(given) => Ok(given),
         None => unreachable!("work is called"),
     }
 }
@@ -285,45 +289,65 @@ impl Workspace {
     /// this itself.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Forked`].
+    /// Those of `work`; [`Error::Forked`], [`Error::Stopped`].
     pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         self.budget.check_process()?;
-        self.in_turn(work)
+        control::check()?;
+        let control = Control::of_this_thread();
+        called(work, |work| self.call_in_turn(control.as_ref(), work))?
     }
 
     /// As [`Self::run`]; in a process that was forked off, where the caller is.
     pub(crate) fn in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        called(work, |work| self.call_in_turn(work))
+        match called(work, |work| self.call_in_turn(None, work)) {
+            Ok(given) => given,
+            Err(_) => unreachable!("no one stops the wait for its turn"),
+        }
     }
 
-    fn call_in_turn(&self, work: &mut Work<'_>) {
+    /// Calls `work`, unless `control` is stopped while it waits for its turn.
+    fn call_in_turn(&self, control: Option<&Control>, work: &mut Work<'_>) -> Result<()> {
         if self.budget.check_process().is_err() {
-            return work();
+            work();
+            return Ok(());
         }
         let Some(pool) = self.workers.pool.as_ref().filter(|_| !self.workers.are_here()) else {
             let _account = self.turn_of_entered_task();
-            return work();
+            work();
+            return Ok(());
         };
         let mut turns = turns_held();
         let holds_turn = turns.contains(&self.workers.id);
         if holds_turn && !self.holds_turn_here() {
             // A stage of this pool waits for the caller, through another session's pool: all threads of this
             // pool may do so.
-            return work();
+            work();
+            return Ok(());
         }
         if !holds_turn {
             turns.push(self.workers.id);
         }
         let (account, task_accelerator) = (self.budget.entered(), TaskAccelerator::of_this_thread());
+        let controlled = Control::of_this_thread();
+        let mut came = Ok(());
         off_other_pools(&mut || {
-            let _turn = (!holds_turn).then(|| self.workers.turn());
+            let turn = (!holds_turn).then(|| self.workers.line.turn(control));
+            let _turn = match turn.transpose() {
+                Ok(turn) => turn,
+                Err(stopped) => {
+                    came = Err(stopped);
+                    return;
+                }
+            };
             let _account = self.budget.begin_turn(account);
             let _holds = self.workers.pool_holds(turns.clone());
             pool.install(|| {
+                let _controlled = controlled.as_ref().map(Control::enter);
                 let _task_accelerator = task_accelerator.as_ref().map(TaskAccelerator::enter);
                 work();
             });
         });
+        came
     }
 
     /// For a stage that begins on a thread of the pool: if that thread has entered a task of its own, the
@@ -341,11 +365,12 @@ impl Workspace {
     /// As [`Self::run`].
     pub fn run_here<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.budget.check_process()?;
+        control::check()?;
         if self.workers.pool.is_none() || self.is_in_turn() {
             let _account = self.turn_of_entered_task();
             return work();
         }
-        let _turn = self.workers.turn();
+        let _turn = self.workers.line.turn(Control::of_this_thread().as_ref())?;
         let _account = self.budget.begin_turn(self.budget.entered());
         let _held = Held::turn_of(&self.workers);
         work()
@@ -375,9 +400,10 @@ impl Workspace {
         }
         let helpers = self.workers.helpers()?;
         let _holds = self.workers.helpers_hold(turns);
-        Ok(called(work, |work| {
-            off_other_pools(&mut || helpers.install(&mut *work))
-        }))
+        called(work, |work| {
+            off_other_pools(&mut || helpers.install(&mut *work));
+            Ok(())
+        })
     }
 
     /// Calls `work` for pieces of `values`, each of at most `piece` of them, on all threads.
@@ -398,14 +424,17 @@ impl Workspace {
     /// task that waits for its turn.
     ///
     /// # Errors
-    /// [`Error::NestedTask`], [`Error::Forked`], [`Error::Threads`].
+    /// [`Error::NestedTask`], [`Error::Forked`], [`Error::Threads`], [`Error::Stopped`].
     pub(crate) fn admit(&self, minimum: Minimum) -> Result<Account> {
         self.budget.check_process()?;
         let is_in_turn = self.workers.pool.is_some() && self.is_in_turn();
         let queued = self.budget.queue(minimum);
+        let control = Control::of_this_thread();
         loop {
+            control::check()?;
             let opening = {
-                let _turn = (!is_in_turn).then(|| self.workers.turn());
+                let turn = (!is_in_turn).then(|| self.workers.line.turn(control.as_ref()));
+                let _turn = turn.transpose()?;
                 queued.try_open(is_in_turn)
             };
             match opening {
@@ -416,7 +445,7 @@ impl Workspace {
                         limit_bytes: self.budget.limit_bytes(),
                     });
                 }
-                Opening::NoRoom(changes) => queued.wait(changes),
+                Opening::NoRoom(changes) => queued.wait(changes)?,
             }
         }
     }

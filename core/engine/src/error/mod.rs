@@ -165,6 +165,9 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
+    /// Whoever controls the work has stopped it ([`Control::stop`](crate::control::Control::stop)).
+    #[error("the work was stopped by its caller: nothing of it is left")]
+    Stopped,
     /// A proof cannot go on from its checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] Checkpoint),

@@ -5,6 +5,7 @@
 mod accelerator;
 mod addressed;
 mod columns;
+mod control;
 mod dealt;
 mod mapped;
 mod stream;

@@ -6,6 +6,7 @@ use super::{Frames, Run};
 use crate::Error;
 use crate::Result;
 use crate::budget::Buffer;
+use crate::control;
 use crate::error::Invalid;
 use crate::storage::Pending;
 
@@ -39,7 +40,7 @@ impl PendingFrames {
     /// Waits, checks what was read, and gives the buffer back.
     ///
     /// # Errors
-    /// [`Error::Io`] from the transfer; [`Error::Damaged`] for a frame whose digest differs.
+    /// [`Error::Io`] from the transfer; [`Error::Damaged`] for a frame whose digest differs; [`Error::Stopped`].
     pub fn wait(self) -> Result<Buffer> {
         let mut buffer = match self.state {
             State::Flying(pending) => pending.wait()?,
@@ -55,6 +56,7 @@ impl PendingFrames {
         if self.check {
             self.frames.check(&mut buffer, &self.runs)?;
         }
+        control::check()?;
         Ok(buffer)
     }
 }
