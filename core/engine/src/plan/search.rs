@@ -317,7 +317,10 @@ pub(super) fn smallest(ways: &[&DryRunOf<'_>]) -> Result<u64> {
             .map(|ended| ended_well(ended).map(|runs| runs.is_some()))
             .collect::<Result<Vec<_>>>()
     };
-    let mut ascending = std::iter::successors(Some(1), |grains| Some(grains + (grains / 32).max(1)));
+    // Up to the first that is too large: a thousand threads would try a thousand at a time.
+    let next =
+        |grains: &u64| (grains * GRAIN_BYTES <= BUDGET_BYTES_MAX).then(|| grains + (grains / 32).max(1));
+    let mut ascending = std::iter::successors(Some(1), next);
     let (mut below, mut enough) = (0, 0);
     while enough == 0 {
         if below * GRAIN_BYTES > BUDGET_BYTES_MAX {
