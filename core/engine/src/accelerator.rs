@@ -65,6 +65,16 @@ pub trait Accelerator: Debug + Send + Sync {
     /// # Errors
     /// As [`Self::sums`].
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>>;
+
+    /// What it computed made a proof wrong: it is not asked any more.
+    fn distrust(&self) {}
+
+    /// Whether it would do a transform of `2^log_n` elements that it is offered now: several that depend on
+    /// each other are offered one by one then, and otherwise share their passes over the disk.
+    fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
+        let _any = (log_n, budget);
+        true
+    }
 }
 
 /// Where elements come from.
@@ -118,13 +128,23 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
 pub struct Sums<'a> {
     /// Points, as many as the longest vector has scalars; read anew for each pass over them.
     pub bases: Box<dyn ReadElements + 'a>,
-    /// Identity of the bases. Jobs with equal ids use a prefix of the same points, as long as the process
-    /// lives, so an accelerator may keep them for later sums.
-    pub bases_id: Option<u64>,
+    /// Identity of the bases, so that an accelerator may keep them for later sums; none for bases that come in
+    /// another order than their own, or only in part.
+    pub bases_id: Option<BasesId>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,
     /// The same sums in parts, for an accelerator that makes several at one time.
     pub parts: Option<Parts<'a>>,
+}
+
+/// The identity of bases: jobs with an equal one use a prefix of the same points, as long as the process
+/// lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BasesId {
+    /// Of a column's frames, or of the file that several columns are sections of.
+    pub frames: u64,
+    /// The frame that the points begin at.
+    pub first_frame: u64,
 }
 
 /// Sums over ranges of the bases, that add up to the sums over all of them.

@@ -1,5 +1,6 @@
 //! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
+use spillproof_engine::accelerator::BasesId;
 use spillproof_engine::budget::{Budget, ByteSize};
 
 use super::rates::KnownRates;
@@ -16,7 +17,7 @@ const BASES_PART: u64 = 2;
 /// Points of sums on a device, or an id and a length for points that will be streamed there.
 #[derive(Debug)]
 pub(super) struct ResidentBases {
-    id: u64,
+    id: BasesId,
     points: u64,
     bases: Option<Bases>,
     /// Whether the points are on the device.
@@ -125,7 +126,7 @@ impl Device {
     /// The resident points with this id for a sum of `points` points, or an entry for them if they are not
     /// resident; `None` if they must not stay or do not fit. The sum owns them until it puts them back. Uses
     /// no device memory yet.
-    pub fn take_bases(&mut self, id: Option<u64>, points: u64) -> Result<Option<ResidentBases>> {
+    pub fn take_bases(&mut self, id: Option<BasesId>, points: u64) -> Result<Option<ResidentBases>> {
         let Some(id) = id else {
             return Ok(None);
         };
@@ -146,7 +147,7 @@ impl Device {
     }
 
     /// An entry for points that are not resident, if they may stay.
-    pub fn entry_for_bases(&mut self, id: u64, points: u64) -> Result<Option<ResidentBases>> {
+    pub fn entry_for_bases(&mut self, id: BasesId, points: u64) -> Result<Option<ResidentBases>> {
         let resident = ResidentBases {
             id,
             points,

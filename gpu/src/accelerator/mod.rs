@@ -53,7 +53,7 @@ use spillproof_engine::budget::{Budget, ByteSize};
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
 pub use rates::{Offload, Seconds};
 pub use report::{DeviceReport, JobKind, Report};
-pub use request::{ParseOffloadError, Request};
+pub use request::{ParseOffloadError, Request, of_environment};
 pub use slots::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub(crate) use worth::{bytes_of, points};
 
@@ -251,6 +251,15 @@ impl Accelerator for GpuAccelerator {
         self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device| {
             JobSize::Quotient(&CosetRequest::of(job)).is_worth_it(self.offload, device, budget)?;
             quotient::compute(device, job, budget)
+        })
+    }
+
+    fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
+        let mut idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
+        idle.next().is_some_and(|IdleDevice { mut device, .. }| {
+            let size = JobSize::Transform(log_n);
+            size.is_worth_it(self.offload, &mut device, budget).is_ok()
+                && transform::plan(&mut device, log_n, budget).is_ok()
         })
     }
 }

@@ -9,7 +9,7 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
 //! readers of a transform in two steps, beside its tile.
 
-use spillproof_engine::accelerator::{Answer, Input, Program};
+use spillproof_engine::accelerator::{Answer, BasesId, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 
@@ -402,6 +402,12 @@ fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
 }
 
 /// The plan of sums on one device; points with an id are streamed once, and stay if they fit.
+/// Points that are only planned.
+const PLANNED: BasesId = BasesId {
+    frames: u64::MAX,
+    first_frame: 0,
+};
+
 fn sums_that_fit(
     device: &mut Device,
     offer: SumsOffer<'_>,
@@ -413,7 +419,7 @@ fn sums_that_fit(
     } = offer;
     let longest = sizes.first().map_or(0, |size| size.len);
     let mut resident = match with_id {
-        true => device.entry_for_bases(u64::MAX, longest)?,
+        true => device.entry_for_bases(PLANNED, longest)?,
         false => None,
     };
     let plans = match sums::plans(device, sizes, room.given_bytes, bases_bytes, resident.as_ref()) {

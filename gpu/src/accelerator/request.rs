@@ -6,7 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::ByteSize;
+use spillproof_engine::error::Invalid;
 use spillproof_engine::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE, variable};
 
 use super::{GpuAccelerator, Offload};
@@ -94,6 +96,30 @@ impl Request {
             }
         }
     }
+
+    /// As [`Self::open`], for a session.
+    ///
+    /// # Errors
+    /// As there, as [`Invalid::Setting`].
+    pub fn for_session(&self) -> spillproof_engine::Result<Option<Arc<dyn Accelerator>>> {
+        let accelerator = self.open().map_err(|error| Invalid::Setting {
+            name: GPU_VARIABLE,
+            reason: format!("`{}`: {error}", self.choice),
+        })?;
+        Ok(accelerator.map(|accelerator| accelerator as Arc<dyn Accelerator>))
+    }
+}
+
+/// What the environment asks for: for [`Session::current_with`](spillproof_engine::Session::current_with).
+///
+/// # Errors
+/// [`Invalid::Environment`] for a value that does not parse; as [`Request::for_session`].
+pub fn of_environment() -> spillproof_engine::Result<Option<Arc<dyn Accelerator>>> {
+    let request = Request::from_environment().map_err(|error| Invalid::Environment {
+        // The variable is named in the error's own words.
+        reason: error.to_string(),
+    })?;
+    request.for_session()
 }
 
 fn parsed<T: FromStr<Err: fmt::Display>>(

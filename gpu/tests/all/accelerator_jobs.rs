@@ -80,7 +80,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
             (ByteSize::Bytes(1 << 20), 8 << 20),
             (ByteSize::Bytes(256 << 10), 8 << 20),
             // The host has memory for two vectors beside the bases and the slots.
-            (ByteSize::Auto, 900 << 10),
+            (ByteSize::Auto, 320 << 10),
         ] {
             let what = format!("{vram:?} {memory_bytes}");
             driver.reset(1, 64 << 20);
@@ -199,6 +199,47 @@ fn bases_stay_for_later_sums() {
             drop((anew, columns, values, output));
             all_is_given_back(session, accelerator, driver, &format!("{vram_bytes}"));
         }
+    });
+}
+
+/// The points of an SRS are sections of one file: each of them stays, whichever frame it begins at.
+#[test]
+fn bases_stay_wherever_in_a_file_they_begin() {
+    const TEST: &str = "bases_stay_wherever_in_a_file_they_begin";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        // Five frames of 256 points each.
+        let n = 1280usize;
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let points: Vec<G1Affine> = (0..2 * n).map(|_| G1Affine::rand(&mut rng)).collect();
+        let values: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
+        driver.reset(1, 64 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(4 << 20), Offload::Always);
+        let session = session(Some(&accelerator), 8 << 20);
+        let all: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+        let file = column(&session, &all);
+        let sections = [0, n].map(|first| file.part(first as u64, n as u64).unwrap());
+        let scalars = column(&session, &values);
+        for time in 0..3 {
+            for (at, section) in sections.iter().enumerate() {
+                let sent = || {
+                    let trace = accelerator.gpus()[0].trace();
+                    trace.total(SpanKind::ToDevicePinned).bytes
+                };
+                let before = sent();
+                let sums = session.run(|| msm::<g1::Config>(section, &[Scalars::Column(&scalars)]));
+                let expected = G1Projective::msm(&points[at * n..][..n], &values).unwrap();
+                assert_eq!(sums.unwrap(), [expected], "section {at}, time {time}");
+                let bytes_a_point = if time == 0 { 64 + 32 } else { 32 };
+                assert_eq!(
+                    sent() - before,
+                    bytes_a_point * n as u64,
+                    "section {at}, time {time}"
+                );
+            }
+        }
+        drop((file, sections, scalars));
+        all_is_given_back(session, accelerator, driver, TEST);
     });
 }
 

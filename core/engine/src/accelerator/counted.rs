@@ -90,6 +90,16 @@ impl TaskAccelerator {
         }
     }
 
+    /// A task that asks none, though the task that this thread is inside of may.
+    pub fn none() -> Self {
+        Self::new(None)
+    }
+
+    /// How many jobs an accelerator did for the task that this thread is inside of; none outside of tasks.
+    pub fn jobs_of_this_thread() -> Option<u64> {
+        OF_THIS_THREAD.with_borrow(|of_this_thread| of_this_thread.as_ref().map(Self::jobs))
+    }
+
     /// The one that this thread has entered.
     pub(crate) fn of_this_thread() -> Option<Self> {
         OF_THIS_THREAD.with_borrow(Clone::clone)
@@ -127,22 +137,26 @@ impl CountedAccelerator {
         self.distrusted.load(Ordering::SeqCst)
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(&dyn Accelerator) -> Result<Answer<T>>) -> Result<Answer<T>> {
+    /// Why it is not asked, if it is not.
+    fn is_left_out(&self) -> Option<&'static str> {
         if self.is_distrusted() {
-            return Ok(Answer::Declined("the accelerator computed wrong before".into()));
+            return Some("the accelerator computed wrong before");
         }
-        let task_accelerator = TaskAccelerator::of_this_thread();
-        let may_ask = match &task_accelerator {
+        let may_ask = match TaskAccelerator::of_this_thread() {
             Some(task_accelerator) => task_accelerator
                 .accelerator
-                .as_ref()
-                .is_some_and(|accelerator| std::ptr::eq(&**accelerator, self)),
+                .is_some_and(|accelerator| std::ptr::eq(&*accelerator, self)),
             None => OUTSIDE.load(Ordering::SeqCst) == 0,
         };
-        if !may_ask {
-            return Ok(Answer::Declined(PAUSED.into()));
+        (!may_ask).then_some(PAUSED)
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(&dyn Accelerator) -> Result<Answer<T>>) -> Result<Answer<T>> {
+        if let Some(why) = self.is_left_out() {
+            return Ok(Answer::Declined(why.into()));
         }
         let answer = ask(&*self.accelerator)?;
+        let task_accelerator = TaskAccelerator::of_this_thread();
         if matches!(answer, Answer::Done(_)) {
             self.jobs.fetch_add(1, Ordering::SeqCst);
             if let Some(task_accelerator) = task_accelerator {
@@ -164,5 +178,13 @@ impl Accelerator for CountedAccelerator {
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
         self.ask(|accelerator| accelerator.quotient(job, budget))
+    }
+
+    fn distrust(&self) {
+        Self::distrust(self);
+    }
+
+    fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
+        self.is_left_out().is_none() && self.accelerator.would_transform(log_n, budget)
     }
 }

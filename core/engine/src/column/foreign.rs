@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::Error;
     use crate::budget::Budget;
-    use crate::column::Region;
+    use crate::column::{InPlace, Region};
     use crate::storage::Storage;
 
     type Value = [u8; 32];
@@ -120,6 +120,29 @@ mod tests {
             }
             let expected = (0..lead).map(|_| [0; 32]).chain((0..len).map(value)).chain((0..tail).map(|_| [0; 32]));
             prop_assert!(all.into_iter().eq(expected));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn values_land_where_a_caller_has_them(before in 0u64..5000, len in 0u64..4000, lead in 0u64..2000, tail in 0u64..2000, log_part in 9u32..12) {
+            let column = column(before, len, [lead, tail], false);
+            let workspace = column.workspace().clone();
+            let part = 1usize << log_part;
+            let mut memory = workspace.budget.buffer(part * 32, "of a test").unwrap();
+            let mut ends = InPlace::of(&column, &memory).unwrap();
+            let expected = |index: u64| match index.checked_sub(lead) {
+                Some(of_file) if of_file < len => value(of_file),
+                _ => [0; 32],
+            };
+            for first in (0..column.len()).step_by(part) {
+                memory.fill(9);
+                prop_assert_eq!(ends.read(first, &mut memory).unwrap(), part * 32);
+                for (index, element) in (first..).zip(memory.as_chunks::<32>().0) {
+                    prop_assert_eq!(*element, expected(index), "{}", index);
+                }
+            }
         }
     }
 

@@ -390,18 +390,39 @@ impl Frames {
     }
 
     /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false`
-    /// where that cannot be, and what `into` holds is undefined: frames in memory or in another program's
-    /// file, and memory that transfers do not reach.
+    /// where that cannot be, and what `into` holds is undefined: frames in memory, and memory that transfers
+    /// do not reach.
     pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
         let Backing::File {
             file,
             base_offset,
-            digests: Digests::Table(_) | Digests::Tags(_) | Digests::Seal(_),
+            digests,
         } = &self.backing
         else {
             return Ok(false);
         };
-        let offset = base_offset + first * self.frame_bytes as u64;
+        let mut offset = base_offset + first * self.frame_bytes as u64;
+        if let Digests::Foreign(elements) = digests {
+            let run = self.run_at(first, 0, into);
+            let Some(segment) =
+                elements.segment(first..first + run.frames, 0, self.frame_bytes, *base_offset)
+            else {
+                self.check(into, &[run])?;
+                return Ok(true);
+            };
+            let of_file = segment.buffer_offset..segment.buffer_offset + segment.bytes;
+            if of_file != (0..into.len()) {
+                // Frames that begin or end with zeros of the column's own.
+                let part = &mut into[of_file];
+                let is_read =
+                    file.read_in_place(segment.file_offset, part, self.piece_bytes(), |_, _| Ok(()))?;
+                if is_read {
+                    self.check(into, &[run])?;
+                }
+                return Ok(is_read);
+            }
+            offset = segment.file_offset;
+        }
         file.read_in_place(offset, into, self.piece_bytes(), |at, piece| {
             let run = self.run_at(first, at, piece);
             self.check(piece, &[run])

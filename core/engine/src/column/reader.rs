@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::frames::{Frames, PendingFrames, Run};
 use super::{Element, Region, Workspace, ascending, descending};
 use crate::Result;
+use crate::accelerator::BasesId;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::Invalid;
 use spillproof_kernels::parallel::Parallel;
@@ -109,10 +110,13 @@ impl<E: Element> Column<E> {
             && self.len == other.len
     }
 
-    /// The number of what it is a prefix of, if it is one: columns of the same number have the same elements,
-    /// as far as both go, and no other column of this process has it, before or after.
-    pub(crate) fn prefix_of(&self) -> Option<u64> {
-        (self.first_frame == 0).then(|| self.frames.id())
+    /// Where its elements begin: columns with an equal one have the same elements, as far as both go, and no
+    /// other column of this process has it, before or after.
+    pub(crate) fn bases_id(&self) -> BasesId {
+        BasesId {
+            frames: self.frames.id(),
+            first_frame: self.first_frame,
+        }
     }
 
     /// Bytes that a reader of chunks of `chunk` elements (a power of two) moves at a time.

@@ -14,7 +14,7 @@
 //! not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they begin
 //! with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::ops::Range;
 
 use ark_bn254::Fr;
@@ -32,8 +32,8 @@ use crate::Result;
 use crate::accelerator::{self, Accelerator, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, WriteElements};
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{
-    Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
-    descending, digests_bytes,
+    Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer,
+    ascending, descending, digests_bytes,
 };
 use crate::dry::Job;
 use crate::error::Invalid;
@@ -91,7 +91,7 @@ where
         return Ok(None);
     };
     let mut job = sums_of(&bases, scalars, 0..points)?;
-    job.bases_id = bases.prefix_of();
+    job.bases_id = Some(bases.bases_id());
     job.parts = Some(accelerator::Parts {
         step,
         of: Box::new(|points| sums_of(&bases, scalars, points)),
@@ -195,15 +195,15 @@ pub(super) fn transform<F: KernelField + Element>(
     placement: Placement,
 ) -> Result<Option<Column<F>>> {
     let workspace = input.workspace();
+    let Some(transform) = (transform as &dyn Any).downcast_ref::<Transform<Fr>>() else {
+        return Ok(None);
+    };
     if let Some(dry_run) = workspace.dry_run() {
         let log_n = transform.log_n;
         dry_run.offered(Job::Transform { log_n }, 0);
         return Ok(None);
     }
-    let (Some(accelerator), Some(transform)) = (
-        workspace.accelerator.as_deref(),
-        (transform as &dyn Any).downcast_ref::<Transform<Fr>>(),
-    ) else {
+    let Some(accelerator) = workspace.accelerator.as_deref() else {
         return Ok(None);
     };
     let n = 1u64 << transform.log_n;
@@ -244,6 +244,14 @@ pub(super) fn transform<F: KernelField + Element>(
         }
     };
     Ok(declined("transform", &why?))
+}
+
+/// Whether transforms of `2^log_n` elements are offered one by one, instead of sharing their passes.
+pub(super) fn takes_transforms<F: 'static>(workspace: &Workspace, log_n: u32) -> bool {
+    let Some(accelerator) = workspace.accelerator.as_deref() else {
+        return false;
+    };
+    TypeId::of::<F>() == TypeId::of::<Fr>() && accelerator.would_transform(log_n, &workspace.budget)
 }
 
 fn run_transform<F: KernelField + Element>(

@@ -16,10 +16,13 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::{self, Accelerator, Answer, ReadElements};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::{Phase, Plan, Rates};
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::ntt::NttElement;
 
 /// What the accelerator of a test does with a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -422,4 +425,29 @@ fn a_disk_that_fails_is_an_error_through_an_accelerator_too() {
             assert!(found == expected, "operation {index}");
         }
     }
+}
+
+/// Accelerators know BN254 alone: a plan over another field lists no job for one.
+#[test]
+fn a_plan_counts_offers_of_what_is_offered() {
+    fn offers<F: KernelField + NttElement<F> + Element>() -> u64 {
+        let log_n = 8;
+        let omega = F::get_root_of_unity(1 << log_n).expect("a root");
+        let run = move |workspace: &Workspace| {
+            let draft = Draft::<F>::scratch(workspace, "values", 1 << log_n, Placement::Disk)?;
+            let transform = Transform::forward(log_n, omega);
+            workspace.phase(Phase::Proof)?;
+            let _step = workspace.begin_step("transform", || unreachable!("a dry run has no span"));
+            ntt(&draft.finish_unwritten()?, &transform, Placement::Disk).map(drop)
+        };
+        let plan = Plan::new(&run, 1 << 20, 1, &Rates::default()).expect("a plan");
+        let counts = plan
+            .steps
+            .iter()
+            .flat_map(|step| &step.offers)
+            .map(|offer| offer.count);
+        counts.sum()
+    }
+    assert_eq!(offers::<Fr>(), 1);
+    assert_eq!(offers::<ark_pallas::Fr>(), 0);
 }

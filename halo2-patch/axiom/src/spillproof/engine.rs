@@ -85,7 +85,7 @@ pub(crate) trait Store<C: PrimeCurveAffine> {
 /// its reports are asked for and can't be made.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     #[cfg(feature = "gpu")]
-    let session = Session::current_with(super::gpu::from_environment);
+    let session = Session::current_with(super::gpu::of_environment);
     #[cfg(not(feature = "gpu"))]
     let session = Session::current();
     let session = session.map_err(io::Error::other)?;

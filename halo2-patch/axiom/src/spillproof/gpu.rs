@@ -11,13 +11,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::sync::Arc;
-
-use spillproof_engine::accelerator::Accelerator;
-use spillproof_engine::error::Invalid;
-use spillproof_engine::session::GPU_VARIABLE;
 use spillproof_engine::Result;
 
+pub(super) use ::spillproof_gpu::accelerator::of_environment;
 pub use ::spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request as GpuRequest};
 pub use ::spillproof_gpu::{Caching, Choice};
 
@@ -37,29 +33,9 @@ pub trait UseGpu: Sized {
 
 impl UseGpu for SessionBuilder {
     fn gpu(self, request: &GpuRequest) -> Result<Self> {
-        Ok(match open(request)? {
+        Ok(match request.for_session()? {
             Some(accelerator) => self.accelerator(accelerator),
             None => self,
         })
-    }
-}
-
-/// What the environment asks for.
-pub(super) fn from_environment() -> Result<Option<Arc<dyn Accelerator>>> {
-    open(&GpuRequest::from_environment().map_err(refused)?)
-}
-
-fn open(request: &GpuRequest) -> Result<Option<Arc<dyn Accelerator>>> {
-    let accelerator = request.open().map_err(|error| Invalid::Setting {
-        name: GPU_VARIABLE,
-        reason: format!("`{}`: {error}", request.choice),
-    })?;
-    Ok(accelerator.map(|accelerator| accelerator as Arc<dyn Accelerator>))
-}
-
-/// The variable is named in the error's own words.
-fn refused(error: ::spillproof_gpu::Error) -> Invalid {
-    Invalid::Environment {
-        reason: error.to_string(),
     }
 }

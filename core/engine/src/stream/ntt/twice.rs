@@ -5,8 +5,8 @@
 //! leaves whole rows, which are what the first pass of the second one takes, if that has the lengths n2 and
 //! n1. The last pass has a tile of each column in memory, and writes the combination only. In memory, all
 //! columns at once where the budget has room for them, else one after the other. Where the budget has no room
-//! for tiles of three passes, and on a device, the transforms are made one by one, and a pass combines the
-//! columns.
+//! for tiles of three passes, and where an accelerator would make them, the transforms are made one by one,
+//! and a pass combines the columns.
 
 use super::combine::{Combine, combine_columns};
 use super::four_step::FourStep;
@@ -17,6 +17,7 @@ use crate::Result;
 use crate::column::{Column, Element, Placement};
 use crate::error::Invalid;
 use crate::stream::Transform;
+use crate::stream::offload::takes_transforms;
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{NttElement, forget_buffers};
 
@@ -124,7 +125,7 @@ where
             Invalid::unless_at_most("elements of a transform", input.len(), n)?;
         }
         let shape = InputShape::of(&inputs);
-        let way = match workspace.accelerator.is_some() {
+        let way = match takes_transforms::<F>(&workspace, first.log_n) {
             // A device takes single transforms.
             true => Way::OneByOne,
             false => Way::within(&shape, N as u64, first.log_n, workspace.budget.available_bytes())?,
