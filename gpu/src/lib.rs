@@ -42,7 +42,12 @@
 //! let _turn = gpu.take_turn();
 //! let vram = Vram::new(&gpu, 1 << 30);
 //! let mut ring = ring::Ring::new(&vram, chunking, 2)?;
-//! let job = ring::RingJob { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
+//! let job = ring::RingJob {
+//!     total_bytes: 1 << 30,
+//!     upload: Some((&mut upload, &mut source)),
+//!     arrays: &[],
+//!     download: None,
+//! };
 //! ring.run_job(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
 //! ring.finish()?;
 //! println!("{}", gpu.trace().table());

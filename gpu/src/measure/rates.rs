@@ -229,6 +229,7 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
             let job = RingJob {
                 total_bytes,
                 upload: up.then_some((&mut upload, &mut source as _)),
+                arrays: &[],
                 download: back.then_some((&mut download, &mut sink as _)),
             };
             ring.run_job(job, &mut |_| Ok(()))?;

@@ -16,7 +16,7 @@
 //! share everything else. Points for several jobs may stay on the device ([`Bases`], [`PointSource`]); a
 //! chunk is then scalars only.
 //!
-//! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32 for each column, all in Montgomery
+//! A chunk, and each part of it that is in a slot, of `m` points is `m` points of 64 bytes, then `m` scalars of 32 for each column, all in Montgomery
 //! form as in files ([`columns_of`] makes such a source). Points must be on the curve, (0, 0) is infinity;
 //! scalars must be below the order.
 
@@ -213,9 +213,13 @@ impl Msm {
                 Some(bases.for_points(work.plan.points())?)
             }
         };
+        let of_points = (!resident).then_some(POINT_BYTES);
+        let of_scalars = (0..work.plan.columns()).map(|_| SCALAR_BYTES);
+        let arrays: Vec<u64> = of_points.into_iter().chain(of_scalars).collect();
         let job = RingJob {
             total_bytes: work.plan.points() * work.plan.element_bytes(),
             upload: Some((upload, source)),
+            arrays: &arrays,
             download: None,
         };
         self.ring.run_job(job, &mut |chunk| work.add(&chunk, buffer))?;

@@ -22,6 +22,8 @@ const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 const CHUNK_POINTS_MIN: u64 = 32;
 /// Indices of points have 31 bits, so a chunk is 6 GiB at most.
 const CHUNK_POINTS_MAX: u64 = 1 << 26;
+/// Longer chunks save hardly any launches, and take memory that points could stay in.
+const CHUNK_POINTS_WANTED: u64 = 1 << 22;
 /// Chunks are multiples of this many points, whole frames of columns that can be read straight into a slot,
 /// or of [`CHUNK_PAGES`].
 const CHUNK_FRAMES: u64 = 1 << 10;
@@ -76,6 +78,8 @@ pub struct MsmPlan {
     columns: u64,
     bases: BasesLocation,
     shape: MsmShape,
+    /// The most points of a chunk, with their scalars, that are in one slot.
+    slot_points: u64,
 }
 
 /// Where the points are while sums run.
@@ -145,8 +149,9 @@ impl MsmPlan {
             _ => format!("{columns} MSMs over {points} points"),
         };
         let shortest = CHUNK_POINTS_MIN.min(points);
-        let longest = (slot_bytes / element_bytes).min(CHUNK_POINTS_MAX).min(points);
-        if longest < shortest {
+        let slot_points = slot_bytes / element_bytes;
+        let longest = CHUNK_POINTS_WANTED.min(points);
+        if slot_points < shortest {
             return Err(Error::TooSmall {
                 what: what(),
                 memory: A_PINNED_SLOT,
@@ -165,6 +170,10 @@ impl MsmPlan {
                         columns,
                         bases,
                         shape,
+                        slot_points: match slot_points < chunk_points {
+                            true => even(slot_points),
+                            false => chunk_points,
+                        },
                     }
                 };
                 smallest_bytes = smallest_bytes.min(with(shortest).vram_bytes());
@@ -258,7 +267,19 @@ impl MsmPlan {
             columns: 1,
             bases: BasesLocation::Streamed,
             shape,
+            slot_points: shape.chunk_points,
         })
+    }
+
+    /// The same, with slots of `slot_points` points and their scalars at most: chunks that are longer come in
+    /// parts.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for none.
+    pub fn with_slots(self, slot_points: u64) -> Result<Self> {
+        check_count("points of a slot", slot_points, u64::MAX)?;
+        let slot_points = slot_points.min(self.shape.chunk_points);
+        Ok(Self { slot_points, ..self })
     }
 
     /// The same shape for `columns` sums, with the bases there.
@@ -342,10 +363,10 @@ impl MsmPlan {
 
     /// Bytes that a pinned slot must have.
     pub fn slot_bytes(&self) -> u64 {
-        self.shape.chunk_points * self.element_bytes()
+        self.slot_points * self.element_bytes()
     }
 
-    /// The chunks of the job.
+    /// The chunks of the job, and their parts.
     ///
     /// # Errors
     /// [`Error::Invalid`], never for a plan that was constructed.
@@ -353,7 +374,10 @@ impl MsmPlan {
         let chunk = self.shape.chunk_points;
         let first = even(chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
         let element_bytes = self.element_bytes();
-        Chunking::new(chunk * element_bytes, element_bytes)?.growing_from(first * element_bytes)
+        let chunking = Chunking::new(chunk * element_bytes, element_bytes)?;
+        chunking
+            .growing_from(first * element_bytes)?
+            .in_parts(self.slot_bytes())
     }
 
     /// The number of chunks.
@@ -436,7 +460,7 @@ impl MsmPlan {
         let points = self.shape.chunk_points;
         let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
         Sizes {
-            chunk: self.slot_bytes(),
+            chunk: points * self.element_bytes(),
             buckets: self.columns * SUM_BYTES * items,
             buckets_of_column: SUM_BYTES * items,
             pairs: WORD_BYTES * windows * points,
@@ -507,6 +531,28 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn slots_do_not_cut_the_chunks_of_kernels() {
+        let slot_bytes = 16 << 20;
+        for (vram_bytes, chunk_points, launches) in [(16 << 30, 1 << 22, 400), (1 << 30, 1 << 20, 1500)] {
+            let plan = MsmPlan::new(1 << 24, vram_bytes, slot_bytes).unwrap();
+            assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes);
+            assert!(plan.shape.chunk_points >= chunk_points, "{plan:?}");
+            assert!(
+                plan.launches().unwrap() <= launches,
+                "{plan:?}: {:?}",
+                plan.launches()
+            );
+            // Whole frames of a column land in each slot.
+            let parts = plan.chunking().unwrap().parts(ELEMENT_BYTES << 24).unwrap();
+            assert!(
+                parts
+                    .into_iter()
+                    .all(|part| (part.offset() / ELEMENT_BYTES).is_multiple_of(CHUNK_FRAMES))
+            );
         }
     }
 

@@ -128,6 +128,7 @@ impl Ntt {
         let job = RingJob {
             total_bytes,
             upload: Some((&mut *slots.upload, &mut source)),
+            arrays: &[],
             download: Some((&mut *slots.download, &mut sink)),
         };
         self.ring
@@ -147,6 +148,7 @@ impl Ntt {
         let job = RingJob {
             total_bytes,
             upload: Some((slots.upload, &mut source)),
+            arrays: &[],
             download: Some((slots.download, &mut sink)),
         };
         self.ring

@@ -88,6 +88,7 @@ impl DeviceCoset {
         let job = RingJob {
             total_bytes: launcher.plan().total_rows() * launcher.plan().row_bytes(),
             upload: Some((upload, source)),
+            arrays: &[],
             download: None,
         };
         self.up.run_job(job, &mut |chunk| {

@@ -25,7 +25,7 @@ pub(crate) use context::Context;
 pub(crate) use event::Event;
 pub(crate) use launch::{Function, Module, Value};
 pub(crate) use memory::{DeviceMemory, HostMemory};
-pub(crate) use slot::RawSlot;
+pub(crate) use slot::{RawSlot, SlotCopy};
 pub(crate) use stream::RawStream;
 
 use crate::error::Error;

@@ -19,6 +19,16 @@ pub(crate) struct RawSlot {
     state: State,
 }
 
+/// A copy of a part of a slot to a buffer of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotCopy {
+    /// Where it begins in the slot.
+    pub from: usize,
+    pub bytes: usize,
+    /// Where it goes in the buffer.
+    pub to: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Idle,
@@ -67,22 +77,33 @@ impl RawSlot {
         Ok(self.memory.as_mut_slice())
     }
 
-    /// Queues a copy of the first `bytes` to the device; the slot is in flight.
+    /// Queues copies to the device; the slot is in flight.
     pub(crate) fn send(
         &mut self,
         stream: &RawStream,
-        bytes: usize,
+        copies: impl Iterator<Item = SlotCopy>,
         to: &DeviceMemory,
-        offset: u64,
     ) -> Result<()> {
-        let to = to.at(offset, bytes as u64)?;
-        let from = self.prefix(bytes)?;
+        self.idle()?;
         stream.context().bind()?;
-        // SAFETY: `from` is a prefix of our memory, which the host cannot write before `wait_until_idle`, and
+        let mut queued = copies.map(|copy| self.queue(stream, copy, to));
+        let all = queued.try_for_each(|queued| queued);
+        drop(queued);
+        // After an error too: a copy before it may run.
+        let flies = self.flies(stream);
+        all.and(flies)
+    }
+
+    /// Queues one copy, of an idle slot, which the caller then marks as in flight.
+    fn queue(&self, stream: &RawStream, copy: SlotCopy, to: &DeviceMemory) -> Result<()> {
+        let SlotCopy { from, bytes, to: at } = copy;
+        let to = to.at(at, bytes as u64)?;
+        let end = self.prefix(from.saturating_add(bytes))?;
+        // SAFETY: `from..end` is in our memory, which the host cannot write before `wait_until_idle`, and
         // which is not freed before `drop` has waited; the destination is inside its allocation.
-        let queued = unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[from], stream.raw()) };
-        queued.map_err(failed("copy to the device"))?;
-        self.flies(stream)
+        let queued =
+            unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[end][from..], stream.raw()) };
+        queued.map_err(failed("copy to the device"))
     }
 
     /// Queues a copy from the device into the first `bytes`; the slot is in flight.

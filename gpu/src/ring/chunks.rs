@@ -3,6 +3,8 @@
 //!
 //! A pipeline starts when its first chunk has arrived, so a short first copy is worth a few more chunks:
 //! `first`, twice `first`, and so on up to the full length.
+//!
+//! A chunk is what kernels are launched for, and may be longer than a slot: it then travels in parts.
 
 use crate::error::{Invalid, Result};
 
@@ -11,6 +13,7 @@ use crate::error::{Invalid, Result};
 pub struct Chunking {
     chunk_bytes: u64,
     first_bytes: u64,
+    part_bytes: u64,
     element_bytes: u64,
 }
 
@@ -25,6 +28,34 @@ pub struct Piece {
     pub bytes: u64,
 }
 
+/// What of a chunk is in one slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The chunk.
+    pub chunk: Piece,
+    /// Where the part begins in the chunk, in bytes.
+    pub at: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Part {
+    /// Its offset in the job, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.chunk.offset + self.at
+    }
+
+    /// Whether its chunk begins with it.
+    pub fn is_first(&self) -> bool {
+        self.at == 0
+    }
+
+    /// Whether its chunk ends with it.
+    pub fn is_last(&self) -> bool {
+        self.at + self.bytes == self.chunk.bytes
+    }
+}
+
 impl Chunking {
     /// Equal chunks of `chunk_bytes`, in elements of `element_bytes`.
     ///
@@ -34,9 +65,19 @@ impl Chunking {
         Self {
             chunk_bytes,
             first_bytes: chunk_bytes,
+            part_bytes: chunk_bytes,
             element_bytes,
         }
         .checked()
+    }
+
+    /// The same, with chunks that travel in parts of `part_bytes` at most.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] if a part is empty or not a multiple of an element.
+    pub fn in_parts(self, part_bytes: u64) -> Result<Self> {
+        let part_bytes = part_bytes.min(self.chunk_bytes);
+        Self { part_bytes, ..self }.checked()
     }
 
     /// The same with a first chunk of `first_bytes`, a second of twice as many, up to the full length.
@@ -47,9 +88,31 @@ impl Chunking {
         Self { first_bytes, ..self }.checked()
     }
 
-    /// Bytes of a full chunk: the least that a slot and a buffer must have.
+    /// Bytes of a full chunk: the least that a buffer must have.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunk_bytes
+    }
+
+    /// Bytes of the longest part: the least that a slot must have.
+    pub fn part_bytes(&self) -> u64 {
+        self.part_bytes
+    }
+
+    /// Bytes of an element.
+    pub fn element_bytes(&self) -> u64 {
+        self.element_bytes
+    }
+
+    /// The parts of a job of `total_bytes`, in order.
+    ///
+    /// # Errors
+    /// As [`Self::pieces`].
+    pub fn parts(&self, total_bytes: u64) -> Result<Parts> {
+        Ok(Parts {
+            pieces: self.pieces(total_bytes)?,
+            part_bytes: self.part_bytes,
+            last: None,
+        })
     }
 
     /// The chunks of a job of `total_bytes`.
@@ -74,15 +137,16 @@ impl Chunking {
 
     fn checked(self) -> Result<Self> {
         let whole = |bytes: u64| bytes > 0 && bytes.checked_rem(self.element_bytes) == Some(0);
-        if whole(self.chunk_bytes) && whole(self.first_bytes) && self.first_bytes <= self.chunk_bytes {
+        let lengths = [self.chunk_bytes, self.first_bytes, self.part_bytes];
+        if lengths.into_iter().all(whole) && self.first_bytes <= self.chunk_bytes {
             Ok(self)
         } else {
             Err(Invalid::Size {
                 what: "chunks of a job",
                 reason: format!(
-                    "{} bytes, the first {}, with elements of {}: both must be positive multiples of an element, and the \
-                     first no longer than the others",
-                    self.chunk_bytes, self.first_bytes, self.element_bytes
+                    "{} bytes, the first {}, in parts of {}, with elements of {}: all must be positive multiples of an \
+                     element, and the first no longer than the others",
+                    self.chunk_bytes, self.first_bytes, self.part_bytes, self.element_bytes
                 ),
             }
             .into())
@@ -115,6 +179,28 @@ impl Iterator for Pieces {
         self.next.offset += piece.bytes;
         self.next_bytes = self.next_bytes.saturating_mul(2).min(self.chunk_bytes);
         Some(piece)
+    }
+}
+
+/// The parts of one job, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    pieces: Pieces,
+    part_bytes: u64,
+    last: Option<Part>,
+}
+
+impl Iterator for Parts {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let (chunk, at) = match self.last.filter(|last| !last.is_last()) {
+            Some(last) => (last.chunk, last.at + last.bytes),
+            None => (self.pieces.next()?, 0),
+        };
+        let bytes = self.part_bytes.min(chunk.bytes - at);
+        self.last = Some(Part { chunk, at, bytes });
+        self.last
     }
 }
 
@@ -164,6 +250,26 @@ mod tests {
                 offset += piece.bytes;
             }
             prop_assert_eq!(offset, total * element);
+        }
+
+        #[test]
+        fn parts_cover_their_chunks(element in 1u64..9, chunk in 1u64..9, first in 1u64..9, part in 1u64..12, total in 0u64..200) {
+            let first = first.min(chunk);
+            let chunking = Chunking::new(chunk * element, element).unwrap().growing_from(first * element).unwrap();
+            let chunking = chunking.in_parts(part * element).unwrap();
+            let mut parts = chunking.parts(total * element).unwrap();
+            for piece in chunking.pieces(total * element).unwrap() {
+                let mut at = 0;
+                while at < piece.bytes {
+                    let part = parts.next().unwrap();
+                    prop_assert_eq!((part.chunk, part.at, part.is_first()), (piece, at, at == 0));
+                    prop_assert!(part.bytes > 0 && part.bytes <= chunking.part_bytes());
+                    at += part.bytes;
+                    prop_assert_eq!(part.is_last(), at == piece.bytes);
+                }
+                prop_assert_eq!(at, piece.bytes);
+            }
+            prop_assert_eq!(parts.next(), None);
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use super::chunks::{Chunking, Piece, Pieces};
+use super::chunks::{Chunking, Part, Parts, Piece};
 use super::fault::Fault;
 use crate::error::{BoxedError, Error, Invalid, Result, Values};
 use crate::pinned::{Caching, Slot};
-use crate::raw::{DeviceMemory, RawSlot, RawStream};
+use crate::raw::{DeviceMemory, RawSlot, RawStream, SlotCopy};
 use crate::trace::{SpanKind, Trace};
 
 /// The source of a job's bytes. It gives each byte once, in order, on the thread that runs the job.
@@ -48,12 +48,12 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), BoxedError>> Sink for F {
 #[derive(Debug)]
 pub struct Upload {
     slots: Vec<Slot>,
-    /// The slot of the next chunk.
+    /// The slot of the next part.
     next: usize,
-    /// Chunks in filled slots, oldest first; the last of them is in the slot before `next`.
-    staged: VecDeque<Piece>,
-    /// Length of the job that is staged or runs, and its chunks that are not filled yet.
-    rest: Option<(u64, Pieces)>,
+    /// Parts in filled slots, oldest first; the last of them is in the slot before `next`.
+    staged: VecDeque<Part>,
+    /// Length of the job that is staged or runs, and its parts that are not filled yet.
+    rest: Option<(u64, Parts)>,
     running: bool,
     trace: Trace,
 }
@@ -68,10 +68,10 @@ pub struct Download {
     trace: Trace,
 }
 
-/// A chunk in a slot.
+/// A part of a chunk in a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilledSlot {
-    pub piece: Piece,
+    pub part: Part,
     /// The number of the slot.
     pub slot: usize,
 }
@@ -92,7 +92,7 @@ impl Upload {
         })
     }
 
-    /// Bytes of the smallest slot: the most that a chunk may have.
+    /// Bytes of the smallest slot: the most that a part of a chunk may have.
     pub fn slot_bytes(&self) -> u64 {
         slot_bytes(&self.slots)
     }
@@ -109,40 +109,40 @@ impl Upload {
     /// bytes staged. The ring then must run a job of the same length, from the same source.
     ///
     /// # Errors
-    /// [`Error::Source`]; [`Error::Invalid`] if a job is staged already, or its chunks are longer than the
-    /// slots.
+    /// [`Error::Source`]; [`Error::Invalid`] if a job is staged already, or the parts of its chunks are longer
+    /// than the slots.
     pub fn stage(&mut self, chunking: &Chunking, total_bytes: u64, source: &mut dyn Source) -> Result<u64> {
         if self.rest.is_some() {
             let reason = "another job is staged in these slots: run it first";
             return Err(Invalid::call(reason).into());
         }
         self.fits(chunking)?;
-        let mut pieces = chunking.pieces(total_bytes)?;
+        let mut parts = chunking.parts(total_bytes)?;
         let mut staged_bytes = 0;
         while self.staged.len() < self.slots.len() {
-            let Some(piece) = pieces.next() else { break };
-            let filled = self.fill(piece, source, Fault::None);
+            let Some(part) = parts.next() else { break };
+            let filled = self.fill(part, source, Fault::None);
             if filled.is_err() {
                 self.staged.clear();
             }
             filled?;
-            self.staged.push_back(piece);
-            staged_bytes += piece.bytes;
+            self.staged.push_back(part);
+            staged_bytes += part.bytes;
         }
-        self.rest = Some((total_bytes, pieces));
+        self.rest = Some((total_bytes, parts));
         Ok(staged_bytes)
     }
 
-    /// The chunks of a job, those staged before them taken off the front of the queue as they are sent.
+    /// The parts of a job, those staged before them taken off the front of the queue as they are sent.
     pub(super) fn begin(&mut self, chunking: &Chunking, total_bytes: u64) -> Result<()> {
         self.fits(chunking)?;
-        let pieces = chunking.pieces(total_bytes)?;
+        let parts = chunking.parts(total_bytes)?;
         if self.running {
             // A job that did not come to its end, since something in it panicked.
             self.end();
         }
         match self.rest.take() {
-            None => self.rest = Some((total_bytes, pieces)),
+            None => self.rest = Some((total_bytes, parts)),
             Some((staged_bytes, rest)) if staged_bytes == total_bytes => {
                 self.rest = Some((total_bytes, rest))
             }
@@ -167,7 +167,7 @@ impl Upload {
         self.running = false;
     }
 
-    /// The next chunk in its slot; `None` at the end of the job.
+    /// The next part in its slot; `None` at the end of the job.
     pub(super) fn next_filled(
         &mut self,
         source: &mut dyn Source,
@@ -175,40 +175,48 @@ impl Upload {
     ) -> Result<Option<FilledSlot>> {
         let count = self.slots.len();
         if self.staged.is_empty() {
-            let Some(piece) = self.rest.as_mut().and_then(|(_, pieces)| pieces.next()) else {
+            let Some(part) = self.rest.as_mut().and_then(|(_, parts)| parts.next()) else {
                 return Ok(None);
             };
-            self.fill(piece, source, fault)?;
-            self.staged.push_back(piece);
+            self.fill(part, source, fault)?;
+            self.staged.push_back(part);
         }
         let slot = (self.next + count - self.staged.len() % count) % count;
-        Ok(self.staged.pop_front().map(|piece| FilledSlot { piece, slot }))
+        Ok(self.staged.pop_front().map(|part| FilledSlot { part, slot }))
     }
 
-    pub(super) fn send(&mut self, filled: FilledSlot, stream: &RawStream, to: &DeviceMemory) -> Result<()> {
-        let FilledSlot { piece, slot } = filled;
+    /// Queues the copy of a slot into the buffer of its chunk, which has `arrays` one behind the other: so many
+    /// bytes of each element in each of them. A slot has the same arrays, of its own elements.
+    pub(super) fn send(
+        &mut self,
+        filled: FilledSlot,
+        stream: &RawStream,
+        arrays: &[u64],
+        to: &DeviceMemory,
+    ) -> Result<()> {
+        let FilledSlot { part, slot } = filled;
         let raw = self.slots[slot].raw()?;
         self.trace
-            .device(SpanKind::ToDevicePinned, piece.bytes, stream, || {
-                raw.send(stream, piece.bytes as usize, to, 0)
+            .device(SpanKind::ToDevicePinned, part.bytes, stream, || {
+                raw.send(stream, copies(&part, arrays), to)
             })
     }
 
-    /// Fills the slot of the next chunk, once the device no longer uses it.
-    fn fill(&mut self, piece: Piece, source: &mut dyn Source, fault: Fault) -> Result<()> {
+    /// Fills the slot of the next part, once the device no longer uses it.
+    fn fill(&mut self, part: Part, source: &mut dyn Source, fault: Fault) -> Result<()> {
         let raw = self.slots[self.next].raw()?;
         match fault {
             #[cfg(test)]
             Fault::SlotRefilledEarly => raw.forget_the_event(),
             _ => wait_until_idle(raw, &self.trace)?,
         }
-        let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
+        let into = &mut raw.as_mut_slice()?[..part.bytes as usize];
         let filled = self
             .trace
-            .host(SpanKind::Fill, piece.bytes, || source.fill(piece.offset, into));
+            .host(SpanKind::Fill, part.bytes, || source.fill(part.offset(), into));
         filled.map_err(|source| Error::Source {
-            offset: piece.offset,
-            bytes: piece.bytes,
+            offset: part.offset(),
+            bytes: part.bytes,
             source,
         })?;
         self.next = (self.next + 1) % self.slots.len();
@@ -216,8 +224,33 @@ impl Upload {
     }
 
     fn fits(&self, chunking: &Chunking) -> Result<()> {
-        fits(&self.slots, chunking)
+        fits(&self.slots, chunking.part_bytes())
     }
+}
+
+/// Where each array of a part goes in the arrays of its chunk. A part that is its chunk is one copy, as is one
+/// of a chunk of a single array.
+fn copies<'a>(part: &Part, arrays: &'a [u64]) -> impl Iterator<Item = SlotCopy> + use<'a> {
+    let Part { chunk, at, bytes } = *part;
+    let is_whole = bytes == chunk.bytes || arrays.len() < 2;
+    let whole = is_whole.then_some(SlotCopy {
+        from: 0,
+        bytes: bytes as usize,
+        to: at,
+    });
+    let of_arrays = if is_whole { &[] } else { arrays };
+    let element_bytes = of_arrays.iter().sum::<u64>().max(1);
+    let [elements, before, own] = [chunk.bytes, at, bytes].map(|bytes| bytes / element_bytes);
+    let mut of_element = 0;
+    whole.into_iter().chain(of_arrays.iter().map(move |&array| {
+        let copy = SlotCopy {
+            from: (own * of_element) as usize,
+            bytes: (own * array) as usize,
+            to: elements * of_element + before * array,
+        };
+        of_element += array;
+        copy
+    }))
 }
 
 impl Download {
@@ -248,7 +281,7 @@ impl Download {
     pub(super) fn begin(&mut self, chunking: &Chunking) -> Result<()> {
         // Chunks of an earlier job that failed.
         self.waiting.clear();
-        fits(&self.slots, chunking)
+        fits(&self.slots, chunking.chunk_bytes())
     }
 
     /// Queues the copy of a chunk into the next slot. If all slots wait, the sink takes the oldest first.
@@ -328,11 +361,7 @@ fn slot_bytes(slots: &[Slot]) -> u64 {
     slots.iter().map(Slot::bytes).min().unwrap_or(0) as u64
 }
 
-fn fits(slots: &[Slot], chunking: &Chunking) -> Result<()> {
+fn fits(slots: &[Slot], bytes: u64) -> Result<()> {
     let what = "bytes of a chunk for the smallest slot";
-    Ok(Values::unless_at_most(
-        what,
-        chunking.chunk_bytes(),
-        slot_bytes(slots),
-    )?)
+    Ok(Values::unless_at_most(what, bytes, slot_bytes(slots))?)
 }

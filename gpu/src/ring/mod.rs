@@ -23,7 +23,10 @@
 //! synchronisation; [`Ring::finish`] makes one. While the source fills chunk `i`, chunk `i - 1` is copied, a
 //! kernel works on `i - 2`, and `i - 3` is on its way back.
 //!
-//! Memory: device `b * chunk_bytes`; pinned `s * chunk_bytes` at each end. One slot and one buffer are
+//! A chunk that is longer than a slot of the upload comes in parts, each in a slot of its own; its kernels
+//! start when the last part is there ([`Chunking::in_parts`]).
+//!
+//! Memory: device `b * chunk_bytes`; pinned `s * part_bytes` for the upload, `s * chunk_bytes` for the download. One slot and one buffer are
 //! correct, two of each overlap copies with kernels, three slots help if the speed of the source varies.
 
 mod chunks;
@@ -32,7 +35,7 @@ mod fault;
 #[cfg(test)]
 mod tests;
 
-pub use chunks::{Chunking, Piece, Pieces};
+pub use chunks::{Chunking, Part, Parts, Piece, Pieces};
 pub use ends::{Download, Sink, Source, Upload};
 
 use crate::buffer::DeviceBuffer;
@@ -62,6 +65,8 @@ pub struct RingJob<'job> {
     pub total_bytes: u64,
     /// Slots to send from, and the source that fills them.
     pub upload: Option<(&'job mut Upload, &'job mut dyn Source)>,
+    /// Bytes of an element in each of the arrays that a chunk has one behind the other: `&[]` for one array.
+    pub arrays: &'job [u64],
     /// Slots to receive in, and the sink that takes their bytes.
     pub download: Option<(&'job mut Download, &'job mut dyn Sink)>,
 }
@@ -180,6 +185,7 @@ impl Ring {
         let job = RingJob {
             total_bytes,
             upload: Some((upload, source)),
+            arrays: &[],
             download: None,
         };
         self.run_job(job, &mut |chunk| {
@@ -204,6 +210,7 @@ impl Ring {
         let job = RingJob {
             total_bytes,
             upload: None,
+            arrays: &[],
             download: Some((download, sink)),
         };
         self.run_job(job, &mut |chunk| {
@@ -249,17 +256,22 @@ impl Ring {
                 },
                 None => None,
             };
-            let Some(piece) = filled.map_or_else(|| pieces.next(), |filled| Some(filled.piece)) else {
+            let piece = filled.map_or_else(|| pieces.next(), |filled| Some(filled.part.chunk));
+            let Some(piece) = piece else {
                 break;
             };
             self.in_flight = true;
             let count = self.buffers.len();
             let place = &self.buffers[self.next];
-            self.next = (self.next + 1) % count;
             match (filled, &mut job.upload) {
                 (Some(filled), Some((upload, _))) => {
-                    self.wait_until_free(place, &self.up)?;
-                    upload.send(filled, &self.up, place.buffer.memory())?;
+                    if filled.part.is_first() {
+                        self.wait_until_free(place, &self.up)?;
+                    }
+                    upload.send(filled, &self.up, job.arrays, place.buffer.memory())?;
+                    if !filled.part.is_last() {
+                        continue;
+                    }
                     self.up.record(&place.loaded)?;
                     if !self.has(EventWait::Loaded) {
                         self.compute.raw().wait_for(&place.loaded)?;
@@ -267,6 +279,7 @@ impl Ring {
                 }
                 _ => self.wait_until_free(place, self.compute.raw())?,
             }
+            self.next = (self.next + 1) % count;
             kernel(Chunk {
                 piece,
                 buffer: &place.buffer,

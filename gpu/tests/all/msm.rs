@@ -209,6 +209,37 @@ fn waits_do_not_grow_with_chunks() {
     );
 }
 
+/// A chunk is gathered on the device from as many slots as it takes.
+#[test]
+fn chunks_longer_than_slots() {
+    with_kernels(module_path!(), "chunks_longer_than_slots", |driver, image| {
+        driver.guard(true);
+        let case = Case::random(230, "parts");
+        for (chunk_points, slot_points, buffers, slots) in
+            [(100, 7, 2, 3), (100, 50, 1, 1), (230, 64, 2, 2), (64, 64, 2, 2)]
+        {
+            for order in [Order::Late, Order::Random(9), Order::Eager] {
+                driver.order(order);
+                let plan = MsmPlan::with_shape(230, shape(6, chunk_points, buffers, 16)).unwrap();
+                let plan = plan.with_slots(slot_points).unwrap();
+                assert_eq!(plan.slot_bytes(), slot_points * 96);
+                let (sum, gpu) = case.sum(image, plan, slots).unwrap();
+                assert_eq!(sum, case.expected, "{plan:?}");
+                let parts = plan.chunking().unwrap().parts(230 * 96).unwrap().count() as u64;
+                let sent = gpu.trace().total(SpanKind::ToDevicePinned);
+                assert_eq!((sent.count, sent.bytes), (parts, 230 * 96), "{plan:?}");
+                assert_eq!(
+                    gpu.trace().total(SpanKind::Kernel).count,
+                    plan.launches().unwrap()
+                );
+                assert_eq!(gpu.trace().hard_syncs(), 2);
+                drop(gpu);
+                driver.assert_clean("after a sum in parts");
+            }
+        }
+    });
+}
+
 /// Small cases, down to one point; several sums by the same buffers, one of them staged.
 #[test]
 fn one_after_the_other() {

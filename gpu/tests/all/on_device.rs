@@ -95,6 +95,7 @@ fn bandwidth_of_a_ring() {
             spillproof_gpu::ring::RingJob {
                 total_bytes,
                 upload: Some((&mut setup.upload, &mut source)),
+                arrays: &[],
                 download: Some((&mut setup.download, &mut sink)),
             },
             &mut |chunk| setup.kernels.scale(&chunk),

@@ -17,6 +17,7 @@ fn job<'a>(total_bytes: u64, upload: Up<'a>, download: Back<'a>) -> RingJob<'a> 
     RingJob {
         total_bytes,
         upload,
+        arrays: &[],
         download,
     }
 }

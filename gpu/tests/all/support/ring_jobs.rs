@@ -205,6 +205,7 @@ impl Setup {
         let kernels = &self.kernels;
         self.ring.run_job(
             RingJob {
+                arrays: &[],
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),
                 download: Some((&mut self.download, &mut sink)),
@@ -232,6 +233,7 @@ impl Setup {
         let kernels = &self.kernels;
         self.ring.run_job(
             RingJob {
+                arrays: &[],
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),
                 download: None,
