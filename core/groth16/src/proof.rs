@@ -5,8 +5,9 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::Zero;
 
 use super::constraints::Share;
-use super::{PairingCurve, ProvingKey, VerifyingKey, quotient};
+use super::{PairingCurve, ProvingKey, Shape, VerifyingKey, quotient};
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::TaskAccelerator;
 use spillproof_engine::column::{Column, Element, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::step;
@@ -68,7 +69,7 @@ pub fn prove<E: PairingCurve>(
 pub(crate) fn prove_over<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
-    [r, s]: [E::Scalar; 2],
+    random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
     let workspace = witness.workspace();
     key.check_whole()?;
@@ -83,29 +84,44 @@ pub(crate) fn prove_over<E: PairingCurve>(
     }
     workspace.run(|| {
         let public = public_signals_of(witness, shape.public)?;
-        let values = {
-            let _step = step!(workspace, "constraints");
-            key.constraints.evaluate(witness, &shape, Share::all(&shape))?
-        };
-        let quotient = {
-            let _step = step!(workspace, "quotient");
-            quotient::quotient(values, (shape.log_domain, &key.domain), key.quotient)?
-        };
-        let h = {
-            let _step = step!(workspace, "sum over H");
-            sum::<E::G1Config>(&key.h, &quotient, Terms::first(quotient.len()))?
-        };
-        drop(quotient);
-        let terms = Terms::first(shape.signals);
-        let sums = Sums {
-            a: sum_over_a(key, witness, terms)?,
-            b_g1: sum_over_b_g1(key, witness, terms)?,
-            b_g2: sum_over_b_g2(key, witness, terms)?,
-            c: sum_over_c(key, witness, terms)?,
-            h,
-        };
-        sums.finish(workspace, key, &public, [r, s])
+        let proof = Sums::made(key, witness, &shape)?.proof(key, random);
+        if holds(workspace, key, &public, &proof)? {
+            return Ok(proof);
+        }
+        let has_taken_part = TaskAccelerator::jobs_of_this_thread().map(|jobs| jobs > 0);
+        let accelerator = workspace.accelerator.as_ref();
+        if let Some(accelerator) = accelerator.filter(|_| has_taken_part != Some(false)) {
+            // It computed wrong, or the witness is: the processor's proof tells which.
+            let _processor_only = TaskAccelerator::none().enter();
+            let proof = Sums::made(key, witness, &shape)?.proof(key, random);
+            if holds(workspace, key, &public, &proof)? {
+                accelerator.distrust();
+                tracing::warn!("the accelerator computed wrong: the processor has made the proof again, and will make those to come");
+                return Ok(proof);
+            }
+        }
+        Err(unsatisfied(key)?)
     })
+}
+
+/// Whether a proof verifies. In a dry workspace it does.
+fn holds<E: PairingCurve>(
+    workspace: &Workspace,
+    key: &ProvingKey<E>,
+    public: &[E::Scalar],
+    proof: &Proof<E>,
+) -> Result<bool> {
+    let _step = step!(workspace, "verification");
+    Ok(workspace.is_dry() || verify(&key.verifying, public, proof)?)
+}
+
+/// Why a proof of the processor's does not verify.
+///
+/// # Errors
+/// What is wrong with the key's points, which is the other cause.
+fn unsatisfied<E: PairingCurve>(key: &ProvingKey<E>) -> Result<spillproof_engine::Error> {
+    key.check_points()?;
+    Ok(Invalid::NotSatisfied.into())
 }
 
 /// The sums over a key's points.
@@ -119,30 +135,58 @@ pub(crate) struct Sums<E: PairingCurve> {
 }
 
 impl<E: PairingCurve> Sums<E> {
+    /// All of them, one after the other.
+    fn made(key: &ProvingKey<E>, witness: &Column<E::Scalar>, shape: &Shape) -> Result<Self> {
+        let workspace = witness.workspace();
+        let values = {
+            let _step = step!(workspace, "constraints");
+            key.constraints.evaluate(witness, shape, Share::all(shape))?
+        };
+        let quotient = {
+            let _step = step!(workspace, "quotient");
+            quotient::quotient(values, (shape.log_domain, &key.domain), key.quotient)?
+        };
+        let h = {
+            let _step = step!(workspace, "sum over H");
+            sum::<E::G1Config>(&key.h, &quotient, Terms::first(quotient.len()))?
+        };
+        drop(quotient);
+        let terms = Terms::first(shape.signals);
+        Ok(Self {
+            a: sum_over_a(key, witness, terms)?,
+            b_g1: sum_over_b_g1(key, witness, terms)?,
+            b_g2: sum_over_b_g2(key, witness, terms)?,
+            c: sum_over_c(key, witness, terms)?,
+            h,
+        })
+    }
+
     /// The proof, if it verifies. In a dry workspace it does.
     pub(crate) fn finish(
         self,
         workspace: &Workspace,
         key: &ProvingKey<E>,
         public: &[E::Scalar],
-        [r, s]: [E::Scalar; 2],
+        random: [E::Scalar; 2],
     ) -> Result<Proof<E>> {
+        let proof = self.proof(key, random);
+        match holds(workspace, key, public, &proof)? {
+            true => Ok(proof),
+            false => Err(unsatisfied(key)?),
+        }
+    }
+
+    /// The proof that they make.
+    fn proof(self, key: &ProvingKey<E>, [r, s]: [E::Scalar; 2]) -> Proof<E> {
         let a = self.a + key.verifying.alpha_g1 + key.delta_g1 * r;
         let b_g1 = self.b_g1 + key.beta_g1 + key.delta_g1 * s;
         let b_g2 = self.b_g2 + key.verifying.beta_g2 + key.verifying.delta_g2 * s;
         let c = self.c + self.h + a * s + b_g1 * r - key.delta_g1 * (r * s);
-        let proof = Proof {
+        Proof {
             a: a.into_affine(),
             b: b_g2.into_affine(),
             c: c.into_affine(),
-        };
-        let _step = step!(workspace, "verification");
-        if !workspace.is_dry() && !verify(&key.verifying, public, &proof)? {
-            // A damaged key is the other cause.
-            key.check_points()?;
-            return Err(Invalid::NotSatisfied.into());
         }
-        Ok(proof)
     }
 }
 
@@ -251,6 +295,8 @@ pub(crate) fn verify_over<E: PairingCurve>(
         .into());
     }
     key.ic.workspace().run(|| {
+        // What checks proofs does not depend on what made them.
+        let _processor_only = TaskAccelerator::none().enter();
         let mut scalars = Vec::with_capacity(public.len() + 1);
         scalars.push(E::Scalar::from(1u64));
         scalars.extend_from_slice(public);

@@ -44,7 +44,8 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
     let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
     let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, layout));
     plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
-    prove(key, witness, random)
+    // Its own ledger may be that of a stream.
+    prove(key, &witness.in_task(), random)
 }
 
 /// [`prove`], by several ranks together: each has a part of the work, of its own session's budget, and returns
@@ -88,7 +89,8 @@ pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
             };
             plan::smallest_budget_bytes(&dry_run, threads)
         };
-        let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
+        // Of a proof that does not verify, no rank knows whose device computed wrong; and a checkpoint would keep it.
+        let task = session.admit(Participation::TakesNoPart, minimum_bytes)?;
         let dry_run = |workspace: &Workspace| {
             dry_run_of_rank::<E>(workspace, (&shape, layout), place, session.checkpoints())
         };
