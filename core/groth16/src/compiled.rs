@@ -1,13 +1,13 @@
 //! The curves that this crate is compiled for.
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
+use ark_ec::pairing::PairingOutput;
 use ark_ec::short_weierstrass::Affine;
-#[cfg(feature = "ark-groth16")]
-use ark_relations::gr1cs::{ConstraintSystemRef, SynthesisMode};
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Column, Workspace};
@@ -15,11 +15,11 @@ use spillproof_engine::compiled;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_engine::session::Session;
 
-#[cfg(feature = "ark-groth16")]
-use crate::arkworks::{self, CircuitKey, Parts, Reduction};
+use crate::arkworks::{GivenConstraints, GivenKey, Parts, Reduction};
 use crate::over_ranks::{Kept, OfRank, Place};
 use crate::{
-    DealtKey, PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, dealt, file, iden3, key, proof, task,
+    DealtKey, PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, arkworks, dealt, file, iden3, key,
+    proof, task,
 };
 
 compiled! {
@@ -123,6 +123,9 @@ compiled! {
         /// [`VerifyingKey::ic_points`].
         fn ic_points(key: &VerifyingKey<Self>) -> Result<Vec<Affine<Self::G1Config>>>
             = key::ic_points;
+        /// [`VerifyingKey::alpha_beta`].
+        fn alpha_beta(key: &VerifyingKey<Self>) -> PairingOutput<Self>
+            = key::alpha_beta;
         /// [`iden3::read_zkey`].
         fn read_zkey(
             workspace: &Workspace,
@@ -145,21 +148,41 @@ compiled! {
             progress: &mut (dyn FnMut(Progress) + Send),
         ) -> Result<Column<Self::Scalar>>
             = iden3::read_wtns_over::<Self>;
-        /// [`iden3::read_wtns_bytes`].
-        fn read_wtns_bytes(workspace: &Workspace, name: &Path, file: &[u8]) -> Result<Column<Self::Scalar>>
-            = iden3::read_wtns_bytes_over::<Self>;
-        /// An empty constraint system, for a circuit to fill.
-        #[cfg(feature = "ark-groth16")]
+        /// [`iden3::read_wtns_from`].
+        fn read_wtns_from(
+            workspace: &Workspace,
+            name: &Path,
+            file: &mut dyn iden3::WitnessBytes,
+        ) -> Result<Column<Self::Scalar>>
+            = iden3::read_wtns_from_over::<Self>;
+        /// [`iden3::read_wtns_stream`].
+        fn read_wtns_stream(
+            workspace: &Workspace,
+            name: &Path,
+            len_bytes: u64,
+            source: &mut (dyn Read + Send),
+        ) -> Result<Column<Self::Scalar>>
+            = iden3::read_wtns_stream_over::<Self>;
+        /// [`crate::arkworks::read_zkey`].
+        fn read_arkworks_zkey(
+            workspace: &Workspace,
+            path: &Path,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<ProvingKey<Self>>
+            = arkworks::read_zkey_over;
+        /// [`crate::arkworks::import_zkey`].
+        fn import_arkworks_zkey(
+            workspace: &Workspace,
+            path: &Path,
+            target: &Path,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<iden3::ImportedKey>
+            = arkworks::import_zkey_over::<Self>;
+        /// A key in columns, in types of any version of arkworks.
         #[doc(hidden)]
-        fn empty_system(mode: SynthesisMode) -> ConstraintSystemRef<Self::Scalar>
-            = arkworks::empty_system;
-        /// The columns of a key.
-        #[cfg(feature = "ark-groth16")]
-        #[doc(hidden)]
-        fn parts(workspace: &Workspace, key: &ark_groth16::ProvingKey<Self>, reduction: Reduction) -> Result<Parts<Self>>
-            = arkworks::parts;
+        fn given_parts(workspace: &Workspace, key: &GivenKey<'_, Self>, reduction: Reduction) -> Result<Parts<Self>>
+            = arkworks::given_parts;
         /// The columns of a key in a file.
-        #[cfg(feature = "ark-groth16")]
         #[doc(hidden)]
         fn read_parts(
             workspace: &Workspace,
@@ -168,25 +191,25 @@ compiled! {
             progress: &mut (dyn FnMut(Progress) + Send),
         ) -> Result<Parts<Self>>
             = arkworks::read_parts;
-        /// A key for a circuit whose constraints are in a system.
-        #[cfg(feature = "ark-groth16")]
+        /// A key for a circuit, whose columns these are.
         #[doc(hidden)]
-        fn circuit_key(
-            session: &Arc<Session>,
+        fn given_key(
+            workspace: &Workspace,
             parts: Parts<Self>,
-            system: ConstraintSystemRef<Self::Scalar>,
+            constraints: &dyn GivenConstraints<Self::Scalar>,
             reduction: Reduction,
-        ) -> Result<CircuitKey<Self>>
-            = arkworks::circuit_key;
-        /// A proof of the assignment in a system.
-        #[cfg(feature = "ark-groth16")]
+        ) -> Result<ProvingKey<Self>>
+            = arkworks::proving_key;
+        /// The proof of so many values, the constant one first.
         #[doc(hidden)]
-        fn prove_system(
-            key: &CircuitKey<Self>,
-            system: ConstraintSystemRef<Self::Scalar>,
+        fn prove_values(
+            session: &Arc<Session>,
+            key: &ProvingKey<Self>,
+            len: usize,
+            value: &dyn Fn(usize) -> Self::Scalar,
             random: [Self::Scalar; 2],
-        ) -> Result<ark_groth16::Proof<Self>>
-            = arkworks::prove_system;
+        ) -> Result<Proof<Self>>
+            = arkworks::prove_values;
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) enum Form {
     /// As v R^2: a `.zkey` file.
     TimesSquare,
     /// As v R: an element in memory.
-    #[cfg(feature = "ark-groth16")]
     AsInMemory,
 }
 
@@ -48,7 +47,6 @@ impl<F: KernelField> Dictionary<F> {
                 Form::Canonical => radix,
                 // A power of two is not zero.
                 Form::TimesSquare => radix.inverse().unwrap_or(F::ONE),
-                #[cfg(feature = "ark-groth16")]
                 Form::AsInMemory => F::ONE,
             },
             leases: vec![budget.lease(ENTRIES_MIN * ENTRY_BYTES, "values of coefficients")?],

@@ -1,5 +1,6 @@
 //! Keys on disk.
 
+use ark_ec::pairing::PairingOutput;
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::geometry::DIGEST_BYTES;
 use spillproof_format::groth16_dealt::DEALT_BYTES_MAX;
@@ -191,6 +192,11 @@ impl<E: PairingCurve> VerifyingKey<E> {
         self.gamma_g2 == self.delta_g2
     }
 
+    /// The pairing of alpha and beta, which is the same for all proofs.
+    pub fn alpha_beta(&self) -> PairingOutput<E> {
+        E::alpha_beta(self)
+    }
+
     /// The points of [`Self::ic`].
     ///
     /// # Errors
@@ -198,6 +204,10 @@ impl<E: PairingCurve> VerifyingKey<E> {
     pub fn ic_points(&self) -> Result<Vec<Affine<E::G1Config>>> {
         E::ic_points(self)
     }
+}
+
+pub(crate) fn alpha_beta<E: PairingCurve>(key: &VerifyingKey<E>) -> PairingOutput<E> {
+    E::pairing(key.alpha_g1, key.beta_g2)
 }
 
 impl<E: PairingCurve> ProvingKey<E> {

@@ -19,7 +19,6 @@
 //!
 //! Architecture invariant: this room knows no format of files of other programs.
 
-#[cfg(feature = "ark-groth16")]
 pub mod arkworks;
 mod combine;
 mod compiled;

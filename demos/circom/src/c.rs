@@ -3,25 +3,27 @@
 //! `include/spillproof_groth16.h` declares them for C.
 //!
 //! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one
-//! of nearly all memory. A witness is read where it lies, into scratch that is sealed as that of every
-//! session. A key in a buffer, which is public, is copied to an unnamed file of the session's folder.
+//! of nearly all memory; with the feature `gpu`, and the GPU that `SPILLPROOF_GPU` asks for. A witness is read
+//! where it lies, into scratch that is sealed as that of every session. A key in a buffer, which is public, is
+//! copied to an unnamed file of the session's folder.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_ulonglong, c_void};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use spillproof_bindings::error::explain;
 use spillproof_bindings::pointers::{self, Null, caught, close, held, path};
 use spillproof_engine::Session;
 use spillproof_engine::error::Invalid;
+use spillproof_engine::session::OpenAccelerator;
+#[cfg(not(feature = "gpu"))]
+use spillproof_engine::session::no_device;
 use spillproof_format::Curve;
 
 use crate::json;
 use crate::prove::{Key, WITHOUT_CONTRIBUTION, verify};
+use crate::unnamed::Unnamed;
 use crate::{Error, Result};
 
 /// The call did as asked; the proof verifies.
@@ -69,35 +71,18 @@ struct Prover {
     session: Arc<Session>,
     key: Key,
     /// Of a key that was given as bytes.
-    _copy: Option<File>,
+    _copy: Option<Unnamed>,
 }
 
-/// The session of all calls. It goes with the last prover.
+/// Opens the GPUs of the environment.
+#[cfg(feature = "gpu")]
+const OPEN: OpenAccelerator = spillproof_gpu::accelerator::of_environment;
+#[cfg(not(feature = "gpu"))]
+const OPEN: OpenAccelerator = no_device;
+
+/// The session of all calls.
 fn session() -> Result<Arc<Session>> {
-    static SHARED: Mutex<Option<std::sync::Weak<Session>>> = Mutex::new(None);
-    if let Some(session) = Session::current()? {
-        return Ok(session);
-    }
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(session) = shared.as_ref().and_then(std::sync::Weak::upgrade) {
-        return Ok(session);
-    }
-    let folder = spillproof_engine::session::dir_of_environment()?;
-    let session = Arc::new(Session::builder().dir(folder).build()?);
-    *shared = Some(Arc::downgrade(&session));
-    Ok(session)
-}
-
-/// The bytes as a file that has no name, and a path to it while it is open.
-fn unnamed(session: &Session, bytes: &[u8]) -> Result<(File, PathBuf)> {
-    let failed = |source| Error::File {
-        file: session.dir().to_owned(),
-        source,
-    };
-    let mut file = tempfile::tempfile_in(session.dir()).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok((file, path.into()))
+    Ok(Session::current_or_shared(OPEN)?)
 }
 
 impl Prover {
@@ -113,10 +98,12 @@ impl Prover {
 
     fn of_bytes(key: &[u8]) -> Result<Self> {
         let session = session()?;
-        let (copy, path) = unnamed(&session, key)?;
+        let mut copy = Unnamed::new(&session)?;
+        copy.push(key)?;
+        let prover = Self::of_file(&copy.path())?;
         Ok(Self {
             _copy: Some(copy),
-            ..Self::of_file(&path)?
+            ..prover
         })
     }
 

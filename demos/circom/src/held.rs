@@ -1,4 +1,4 @@
-//! Keys by what their files are: a `.zkey`, a container, or a container that is dealt to ranks.
+//! Keys by what their files are: a `.zkey`, a `.arkzkey`, a container, or a container that is dealt to ranks.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use spillproof_format::Curve;
 use spillproof_format::iden3::FileKind;
 use spillproof_groth16::iden3::{KeyFile as KeyForm, Progress, curve_of, read_zkey, read_zkey_of_rank};
 use spillproof_groth16::{
-    Cut, DealtKey, OfRank, PairingCurve, ProvingKey, Shape, Shares, VerifyingKey, is_dealt,
+    Cut, DealtKey, OfRank, PairingCurve, ProvingKey, Shape, Shares, VerifyingKey, arkworks, is_dealt,
 };
 
 use crate::{Error, Result};
@@ -23,6 +23,8 @@ pub type Follow<'a> = &'a mut (dyn FnMut(Progress) + Send);
 pub enum Form {
     /// A file of snarkjs.
     Zkey,
+    /// A file of ark-zkey.
+    Arkzkey,
     /// A container of ours.
     Container,
     /// A container that names a share for each rank.
@@ -42,7 +44,17 @@ impl Form {
         if FileKind::detect(magic).is_some() {
             return Ok((Self::Zkey, curve_of(workspace, file, FileKind::Zkey)?));
         }
-        let container = Container::open(workspace, file)?;
+        // What says so in its name is told what is wrong with it in these words.
+        if file.extension().is_some_and(|ending| ending == "arkzkey") {
+            return Ok((Self::Arkzkey, Curve::Bn254));
+        }
+        let container = match Container::open(workspace, file) {
+            // No mark tells such a file: lengths do, which are looked at last.
+            Err(spillproof_engine::Error::Format { .. }) if arkworks::is_zkey(workspace, file)? => {
+                return Ok((Self::Arkzkey, Curve::Bn254));
+            }
+            container => container?,
+        };
         let form = if is_dealt(&container) {
             Self::Dealt
         } else {
@@ -54,7 +66,8 @@ impl Form {
     pub fn plan(self) -> KeyForm {
         match self {
             Self::Zkey => KeyForm::Zkey,
-            Self::Container => KeyForm::Container,
+            // Its columns are in scratch, as in a container.
+            Self::Container | Self::Arkzkey => KeyForm::Container,
             Self::Dealt => KeyForm::Dealt,
         }
     }
@@ -73,6 +86,7 @@ impl<E: PairingCurve> Held<E> {
     pub fn open(workspace: &Workspace, form: Form, file: &Path, follow: Follow<'_>) -> Result<Self> {
         Ok(match form {
             Form::Zkey => Self::proving(read_zkey(workspace, file, follow)?),
+            Form::Arkzkey => Self::proving(arkworks::read_zkey(workspace, file, follow)?),
             Form::Container => Self::proving(ProvingKey::open_container(workspace, file)?),
             Form::Dealt => Self::Dealt(Box::new(DealtKey::open(workspace, file)?)),
         })
@@ -96,6 +110,7 @@ impl<E: PairingCurve> Held<E> {
         let of_rank = OfRank { rank, weights, cut };
         let key = match form {
             Form::Zkey => read_zkey_of_rank(workspace, file, &of_rank, follow)?,
+            Form::Arkzkey => arkworks::read_zkey(workspace, file, follow)?,
             Form::Container => ProvingKey::open_container(workspace, file)?,
             Form::Dealt => {
                 let key = DealtKey::<E>::open(workspace, file)?;

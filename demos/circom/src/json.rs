@@ -22,7 +22,7 @@ use num_bigint::BigUint;
 use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use spillproof_format::Curve;
-use spillproof_groth16::{PairingCurve, PairingGroups, Proof, over_curve};
+use spillproof_groth16::{PairingCurve, PairingGroups, Proof, VerifyingKey, over_curve};
 
 use crate::{Error, Result, content};
 
@@ -44,7 +44,7 @@ pub struct ProofFile {
     curve: Option<String>,
 }
 
-/// A verification key's file. snarkjs also writes the pairing of alpha and beta, which no verifier reads.
+/// A verification key's file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeyFile {
     protocol: Option<String>,
@@ -55,6 +55,9 @@ pub struct KeyFile {
     vk_beta_2: Vec<Vec<Number>>,
     vk_gamma_2: Vec<Vec<Number>>,
     vk_delta_2: Vec<Vec<Number>>,
+    /// The pairing of alpha and beta. Programs in other languages take it; here it is written, and not read.
+    #[serde(skip_deserializing)]
+    vk_alphabeta_12: Vec<Vec<Vec<Number>>>,
     #[serde(rename = "IC")]
     ic: Vec<Vec<Number>>,
 }
@@ -73,8 +76,9 @@ impl Number {
         // The parser of integers takes signs and underscores, too.
         let is_number = (1..=NUMBER_DIGITS_MAX).contains(&digits.len())
             && digits.chars().all(|digit| digit.is_digit(radix));
-        let value = BigUint::parse_bytes(digits.as_bytes(), radix).filter(|_| is_number);
-        value.map(Self)
+        // Looked at first: the time of parsing grows with the square of the digits.
+        let value = is_number.then(|| BigUint::parse_bytes(digits.as_bytes(), radix));
+        value.flatten().map(Self)
     }
 }
 
@@ -116,6 +120,14 @@ pub struct KeyPoints<E: PairingCurve> {
     pub others: [Affine<E::G2Config>; 3],
     /// One for the constant one and each public signal.
     pub ic: Vec<Affine<E::G1Config>>,
+}
+
+/// An element of a field that is a tower of degree 2 over degree 3 over degree 2, as the pairings' is.
+fn tower<F: Field<BasePrimeField: PrimeField>>(element: &F) -> Vec<Vec<Vec<Number>>> {
+    let elements: Vec<_> = element.to_base_prime_field_elements().collect();
+    let pair = |pair: &[F::BasePrimeField]| pair.iter().map(|element| Number((*element).into())).collect();
+    let thirds = |half: &[F::BasePrimeField]| half.chunks(2).map(pair).collect();
+    elements.chunks(6).map(thirds).collect()
 }
 
 /// The name that snarkjs has for a curve.
@@ -328,18 +340,19 @@ impl KeyFile {
     /// The text of a verification key.
     ///
     /// # Errors
-    /// None that a key can cause.
-    pub fn text<E: PairingCurve>(key: &KeyPoints<E>, curve: Curve) -> Result<Vec<u8>> {
-        let [beta, gamma, delta] = &key.others;
+    /// What reading the key's columns may give.
+    pub fn text<E: PairingCurve>(key: &VerifyingKey<E>, curve: Curve) -> Result<Vec<u8>> {
+        let ic = key.ic_points()?;
         pretty(&Self {
             protocol: Some(PROTOCOL.into()),
             curve: Some(curve_name(curve).into()),
-            public: Some(key.ic.len().saturating_sub(1) as u64),
-            vk_alpha_1: coordinates_of_g1(&key.alpha),
-            vk_beta_2: coordinates(beta),
-            vk_gamma_2: coordinates(gamma),
-            vk_delta_2: coordinates(delta),
-            ic: key.ic.iter().map(coordinates_of_g1).collect(),
+            public: Some(ic.len().saturating_sub(1) as u64),
+            vk_alpha_1: coordinates_of_g1(&key.alpha_g1),
+            vk_beta_2: coordinates(&key.beta_g2),
+            vk_gamma_2: coordinates(&key.gamma_g2),
+            vk_delta_2: coordinates(&key.delta_g2),
+            vk_alphabeta_12: tower(&key.alpha_beta().0),
+            ic: ic.iter().map(coordinates_of_g1).collect(),
         })
     }
 

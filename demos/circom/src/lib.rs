@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`prove`] | a key's file, and proofs with it |
 //! | [`json`] | proofs, public signals and verification keys in snarkjs' JSON |
+//! | [`unnamed`] | files without a name, for keys that come as bytes |
 //! | [`c`] | the functions of rapidsnark, for programs in other languages |
 //! | [`example`] | a circuit of any size, with an INSECURE key |
 //!
@@ -23,6 +24,7 @@ pub mod example;
 mod held;
 pub mod json;
 pub mod prove;
+pub mod unnamed;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Keys, witnesses and proofs over files, on whichever curve these are.
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,17 +9,19 @@ use ark_bn254::Bn254;
 use ark_ff::UniformRand;
 use rand::rngs::OsRng;
 use spillproof_engine::Session;
+use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Column;
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
 use spillproof_groth16::iden3::{
     self, Contributed, DealtImport, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Truncated, VerifiedKey,
-    VerifiedPtau, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes,
+    VerifiedPtau, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes, read_wtns_from,
+    read_wtns_stream, wtns_bytes,
 };
 use spillproof_groth16::{
     Cut, DealtKey, Kept, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey,
-    over_curve, prove_in, prove_over_ranks, public_signals,
+    arkworks, over_curve, prove_in, prove_over_ranks, public_signals,
 };
 use spillproof_ranks::{Ranks, Settings};
 
@@ -26,6 +29,7 @@ pub use crate::held::{AsRank, Follow};
 use crate::held::{Form, Held};
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
 use crate::{Error, Result, content};
+pub use spillproof_groth16::iden3::WitnessBytes;
 
 /// What is known of a key without a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +168,66 @@ impl Key {
         }))
     }
 
+    /// Reads a `.wtns` file that is nowhere whole, a piece of it after the other. The name is for errors.
+    ///
+    /// # Errors
+    /// The engine's, and those of `file`.
+    pub fn witness_from(
+        &self,
+        session: &Session,
+        name: &Path,
+        file: &mut dyn WitnessBytes,
+    ) -> Result<Witness> {
+        let workspace = session.workspace();
+        Ok(Witness(match self.curve {
+            Curve::Bls12381 => Values::Bls12381(read_wtns_from::<Bls12_381>(workspace, name, file)?),
+            _ => Values::Bn254(read_wtns_from::<Bn254>(workspace, name, file)?),
+        }))
+    }
+
+    /// Reads a `.wtns` file of [`Self::witness_bytes`] bytes that comes from its start to its end, such as the body
+    /// of a request. Other tasks compute while its bytes are waited for; so what is leased meanwhile, at most
+    /// [`iden3::STREAM_BYTES`], is on a ledger of its own. The name is for errors.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn witness_of_stream(
+        &self,
+        session: &Session,
+        ledger: Budget,
+        name: &Path,
+        source: &mut (dyn Read + Send),
+    ) -> Result<Witness> {
+        let workspace = session.workspace().clone().with_budget(ledger);
+        let len_bytes = self.witness_bytes();
+        Ok(Witness(match self.curve {
+            Curve::Bls12381 => Values::Bls12381(read_wtns_stream::<Bls12_381>(
+                &workspace, name, len_bytes, source,
+            )?),
+            _ => Values::Bn254(read_wtns_stream::<Bn254>(&workspace, name, len_bytes, source)?),
+        }))
+    }
+
+    /// Bytes of a `.wtns` file for this key, as circom's tools write it.
+    pub fn witness_bytes(&self) -> u64 {
+        wtns_bytes(self.shape.signals)
+    }
+
+    /// The smallest budget in which [`Self::prove`] works, with nothing else in it.
+    ///
+    /// # Errors
+    /// The engine's; that of a dealt key.
+    pub fn minimum_bytes(&self, session: &Session) -> Result<u64> {
+        const NOTHING: u64 = 1;
+        let (rates, threads) = (Rates::default(), session.threads());
+        let planned = with_key!(&self.key, key => key.prover(1)?.plan(NOTHING, threads, &rates).map(drop));
+        match planned {
+            Err(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. }) => Ok(needed_bytes),
+            Err(other) => Err(other.into()),
+            Ok(()) => Ok(NOTHING),
+        }
+    }
+
     /// A proof with random blinding, which is verified before it is returned. With
     /// [checkpoints](Session::checkpoints) it goes on where an earlier run ended.
     ///
@@ -255,7 +319,7 @@ impl Key {
                 public_text(&public_signals::<Bls12_381>(witness, self.shape.public)?)?
             }
         };
-        let key = with_key!(&self.key, key => text_of_key(key.verifying(), self.curve)?);
+        let key = with_key!(&self.key, key => KeyFile::text(key.verifying(), self.curve)?);
         let shape = format!("{:?}, {:?}", self.shape, self.shares);
         Ok([&key[..], shape.as_bytes(), &public].concat())
     }
@@ -267,7 +331,7 @@ impl Key {
     pub fn verification_key(&self) -> Result<Vec<u8>> {
         with_key!(&self.key, key => {
             key.check_points()?;
-            text_of_key(key.verifying(), self.curve)
+            KeyFile::text(key.verifying(), self.curve)
         })
     }
 }
@@ -347,21 +411,16 @@ fn proved<E: PairingCurve>(
     })
 }
 
-fn text_of_key<E: PairingCurve>(verifying: &VerifyingKey<E>, curve: Curve) -> Result<Vec<u8>> {
-    let points = KeyPoints::<E> {
-        alpha: verifying.alpha_g1,
-        others: [verifying.beta_g2, verifying.gamma_g2, verifying.delta_g2],
-        ic: verifying.ic_points()?,
-    };
-    KeyFile::text(&points, curve)
-}
-
 /// Makes a container of a `.zkey` file; see [`iden3::import_zkey`].
 ///
 /// # Errors
 /// The engine's.
 pub fn import(session: &Session, file: &Path, target: &Path, follow: Follow<'_>) -> Result<ImportedKey> {
-    Ok(iden3::import_zkey(session.workspace(), file, target, follow)?)
+    let workspace = session.workspace();
+    Ok(match Form::of(workspace, file)?.0 {
+        Form::Arkzkey => arkworks::import_zkey(workspace, file, target, follow)?,
+        _ => iden3::import_zkey(workspace, file, target, follow)?,
+    })
 }
 
 /// Makes a key of a `.zkey` file that is dealt to ranks, by all of them together; see [`iden3::deal_zkey`]. No weights

@@ -8,7 +8,7 @@ use spillproof_format::FormatError;
 use super::{SEQUENTIAL_BYTES, Workspace};
 use crate::Error;
 use crate::Result;
-use crate::budget::{Budget, Lease, PAGE_BYTES};
+use crate::budget::{Budget, Buffer, Lease, PAGE_BYTES};
 use crate::storage::{File, Pending, Segment};
 
 /// Runs of an array on their way.
@@ -122,6 +122,14 @@ impl ForeignFile {
         let buffer = (self.workspace.budget).buffer(bytes.max(PAGE_BYTES), "import")?;
         let buffer = (self.file.read(buffer, [Segment::new(offset, 0, bytes)])).wait()?;
         Ok(buffer[..bytes].to_vec())
+    }
+
+    /// A buffer for parts of it.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::Memory`].
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
+        self.workspace.budget.buffer_to_fill(bytes, "import")
     }
 
     /// Elements of a run.

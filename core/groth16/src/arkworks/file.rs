@@ -23,17 +23,17 @@ const LENGTH_BYTES: u64 = 8;
 const JOB_POINTS: usize = 64;
 
 /// The places of all points.
-struct Layout {
+pub(super) struct Layout {
     /// alpha, beta, delta.
     points_g1: [Array; 3],
     /// beta, gamma, delta.
     points_g2: [Array; 3],
-    ic: Array,
-    a: Array,
-    b_g1: Array,
-    b_g2: Array,
-    h: Array,
-    l: Array,
+    pub ic: Array,
+    pub a: Array,
+    pub b_g1: Array,
+    pub b_g2: Array,
+    pub h: Array,
+    pub l: Array,
 }
 
 /// A walk through a file, from length to length.
@@ -68,8 +68,8 @@ impl Walk<'_> {
 }
 
 impl Layout {
-    /// With this form of points; `None` if the lengths do not end where the file does.
-    fn of<E: PairingCurve>(file: &ForeignFile, compress: Compress) -> Result<Option<Self>> {
+    /// With this form of points, from the file's start on; and where it ends. `None` if the file has no room for it.
+    fn of<E: PairingCurve>(file: &ForeignFile, compress: Compress) -> Result<Option<(Self, u64)>> {
         let g1 = E::G1Affine::zero().serialized_size(compress) as u64;
         let g2 = E::G2Affine::zero().serialized_size(compress) as u64;
         let mut walk = Walk { file, offset: 0 };
@@ -89,24 +89,88 @@ impl Layout {
         ] {
             arrays.extend(walk.array(what, element_bytes)?);
         }
-        let ends = walk.offset == file.len_bytes();
-        Ok(match arrays[..] {
-            [a, b_g1, b_g2, h, l] if ends => Some(Self {
-                points_g1: [alpha_g1, beta_g1, delta_g1],
-                points_g2,
-                ic,
-                a,
-                b_g1,
-                b_g2,
-                h,
-                l,
-            }),
-            _ => None,
+        let [a, b_g1, b_g2, h, l] = arrays[..] else {
+            return Ok(None);
+        };
+        let layout = Self {
+            points_g1: [alpha_g1, beta_g1, delta_g1],
+            points_g2,
+            ic,
+            a,
+            b_g1,
+            b_g2,
+            h,
+            l,
+        };
+        Ok(Some((layout, walk.offset)))
+    }
+}
+
+/// A key at the start of a file: where its points are, and in which form.
+pub(super) struct Found {
+    pub layout: Layout,
+    compress: Compress,
+}
+
+impl Found {
+    /// The first form of points with which `follows` accepts what stands in the file behind the key: it gets the
+    /// key's layout, and the offset.
+    pub fn find<E: PairingCurve, T>(
+        file: &ForeignFile,
+        follows: impl Fn(&Layout, u64) -> Result<Option<T>>,
+    ) -> Result<Option<(Self, T)>> {
+        for compress in [Compress::No, Compress::Yes] {
+            let Some((layout, end)) = Layout::of::<E>(file, compress)? else {
+                continue;
+            };
+            if let Some(behind) = follows(&layout, end)? {
+                return Ok(Some((Self { layout, compress }, behind)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The points, in scratch columns.
+    pub fn read<E: PairingCurve>(
+        self,
+        workspace: &Workspace,
+        file: &ForeignFile,
+        reduction: Reduction,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Parts<E>> {
+        let Self { layout, compress } = self;
+        let mut reading = Reading {
+            workspace,
+            file,
+            compress,
+            progress,
+        };
+        let [alpha, beta, delta] = layout.points_g1;
+        let points_g1 = [
+            reading.single(alpha)?,
+            reading.single(beta)?,
+            reading.single(delta)?,
+        ];
+        let [beta, gamma, delta] = layout.points_g2;
+        let points_g2 = [
+            reading.single(beta)?,
+            reading.single(gamma)?,
+            reading.single(delta)?,
+        ];
+        Ok(Parts {
+            points_g1,
+            points_g2,
+            ic: reading.column::<E::G1Config>(layout.ic, [0, 0])?,
+            a: reading.column::<E::G1Config>(layout.a, [0, 0])?,
+            b_g1: reading.column::<E::G1Config>(layout.b_g1, [0, 0])?,
+            b_g2: reading.column::<E::G2Config>(layout.b_g2, [0, 0])?,
+            c: reading.column::<E::G1Config>(layout.l, [layout.ic.count, 0])?,
+            h: reading.column::<E::G1Config>(layout.h, [0, reduction.unused_points()])?,
         })
     }
 }
 
-/// The points of a key.
+/// The points of a key that is all of a file.
 pub(super) fn read<E: PairingCurve>(
     workspace: &Workspace,
     path: &Path,
@@ -114,12 +178,8 @@ pub(super) fn read<E: PairingCurve>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Parts<E>> {
     let file = ForeignFile::open(workspace, path)?;
-    let mut found = None;
-    for compress in [Compress::No, Compress::Yes] {
-        let layout = Layout::of::<E>(&file, compress)?;
-        found = found.or(layout.map(|layout| (layout, compress)));
-    }
-    let Some((layout, compress)) = found else {
+    let ends = |_: &Layout, end| Ok((end == file.len_bytes()).then_some(()));
+    let Some((found, ())) = Found::find::<E, ()>(&file, ends)? else {
         return Err(file.refuse(FormatError::Field {
             what: "the length of an array of points",
             offset: 0,
@@ -128,34 +188,7 @@ pub(super) fn read<E: PairingCurve>(
                      is cut off",
         }));
     };
-    let mut reading = Reading {
-        workspace,
-        file: &file,
-        compress,
-        progress,
-    };
-    let [alpha, beta, delta] = layout.points_g1;
-    let points_g1 = [
-        reading.single(alpha)?,
-        reading.single(beta)?,
-        reading.single(delta)?,
-    ];
-    let [beta, gamma, delta] = layout.points_g2;
-    let points_g2 = [
-        reading.single(beta)?,
-        reading.single(gamma)?,
-        reading.single(delta)?,
-    ];
-    Ok(Parts {
-        points_g1,
-        points_g2,
-        ic: reading.column::<E::G1Config>(layout.ic, [0, 0])?,
-        a: reading.column::<E::G1Config>(layout.a, [0, 0])?,
-        b_g1: reading.column::<E::G1Config>(layout.b_g1, [0, 0])?,
-        b_g2: reading.column::<E::G2Config>(layout.b_g2, [0, 0])?,
-        c: reading.column::<E::G1Config>(layout.l, [layout.ic.count, 0])?,
-        h: reading.column::<E::G1Config>(layout.h, [0, reduction.unused_points()])?,
-    })
+    found.read(workspace, &file, reduction, progress)
 }
 
 struct Reading<'a> {

@@ -7,7 +7,7 @@ use spillproof_format::groth16::sections;
 use spillproof_format::iden3::{FileKind, PointRange, zkey};
 use spillproof_format::native::{read_point, read_point_trusted};
 use spillproof_format::srs::frame_bytes;
-use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
+use spillproof_format::{Curve as CurveId, Element, FormatError, Kind, PointFault, hex};
 
 use super::source::{Source, curve_of};
 use super::subgroup;
@@ -192,14 +192,29 @@ impl Target for InPlace {
     }
 }
 
-pub(super) struct ToContainer(pub ContainerWriter);
+pub(crate) struct ToContainer(pub ContainerWriter);
 
-impl Target for ToContainer {
-    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()> {
+impl ToContainer {
+    /// Elements that are in memory.
+    pub fn write_points<T: Element>(&mut self, section: usize, points: &[T]) -> Result<()> {
         let mut writer = Writer::new(self.0.draft(section)?);
         writer.push(points)?;
         writer.finish()?;
         Ok(())
+    }
+
+    /// A copy of a column.
+    pub fn write_column<T: Element>(&mut self, section: usize, column: &Column<T>) -> Result<()> {
+        let mut writer = Writer::new(self.0.draft(section)?);
+        writer.push_column(column)?;
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+impl Target for ToContainer {
+    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()> {
+        self.write_points(section, points)
     }
 
     fn points<P: Curve>(

@@ -35,6 +35,7 @@ mod witness;
 
 pub use contribute::{Contributed, Origin, contribute};
 pub use deal::{DealtImport, deal_zkey};
+pub(crate) use key::ToContainer;
 pub use key::{ImportedKey, import_zkey, read_zkey, read_zkey_of_rank};
 pub(crate) use key::{read_zkey_of_rank_over, read_zkey_over};
 pub use plan::{KeyFile, plan_of_files, plan_of_files_over_ranks};
@@ -46,5 +47,7 @@ pub use spillproof_engine::column::runs::Progress;
 pub use truncate::{Truncated, truncate_ptau};
 pub use verify::{Contributor, VerifiedKey, verify_zkey};
 pub use verify_ptau::{VerifiedPtau, verify_ptau};
-pub use witness::{read_wtns, read_wtns_bytes};
-pub(crate) use witness::{read_wtns_bytes_over, read_wtns_over};
+pub use witness::{
+    STREAM_BYTES, WitnessBytes, read_wtns, read_wtns_bytes, read_wtns_from, read_wtns_stream, wtns_bytes,
+};
+pub(crate) use witness::{read_wtns_from_over, read_wtns_over, read_wtns_stream_over};

@@ -7,10 +7,11 @@ use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
+use spillproof_circom::json::KeyFile;
 use spillproof_circom::prove::{Key, prove, verify};
 use spillproof_engine::Session;
 use spillproof_format::Curve;
-use spillproof_groth16::PairingCurve;
+use spillproof_groth16::{PairingCurve, VerifyingKey};
 
 use crate::circom_files;
 use crate::r1cs::{self, Circuit, Values};
@@ -251,4 +252,22 @@ fn a_proof_of_rapidsnark_verifies() {
         include_bytes!("../fixtures/rapidsnark_proof.json"),
     ];
     assert_eq!(files.verify_texts(&texts.map(<[u8]>::to_vec)), Ok(Curve::Bn254));
+}
+
+/// A key of snarkjs is written with all of its numbers, the pairing of alpha and beta among them.
+#[test]
+fn keys_are_written_as_snarkjs_writes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = Session::builder().memory("8MiB").dir(dir.path()).build().unwrap();
+    let name = Path::new("rapidsnark_vk.json");
+    let text = include_bytes!("../fixtures/rapidsnark_vk.json");
+    let points = KeyFile::parse((name, text))
+        .unwrap()
+        .points::<Bn254>(name)
+        .unwrap();
+    let key = VerifyingKey::<Bn254>::in_memory(session.workspace(), points.alpha, points.others, &points.ic);
+    let written = KeyFile::text(&key.unwrap(), Curve::Bn254).unwrap();
+    let [written, expected] = [&*written, text].map(|text| serde_json::from_slice::<Value>(text).unwrap());
+    assert!(expected["vk_alphabeta_12"].is_array());
+    assert_eq!(written, expected);
 }

@@ -6,7 +6,8 @@
 // So that the functions that it has compiled are found.
 use spillproof_circom as _;
 
-mod arkworks;
+mod accelerated;
+mod arkzkey;
 mod ceremony;
 mod curves;
 mod files;
@@ -20,5 +21,7 @@ mod ranks_files;
 mod rapidsnark;
 mod setup;
 mod smallest;
+mod stopped;
+mod streams;
 
 use spillproof_testing::{circom_files, columns as common, openings, r1cs};

@@ -102,6 +102,47 @@ fn a_program_over_rapidsnark_proves() {
     }
 }
 
+/// The device of the environment takes part, and one that is not there is an error.
+#[cfg(feature = "gpu")]
+#[test]
+fn a_program_over_rapidsnark_has_the_device_that_the_environment_asks_for() {
+    let Some(device) = spillproof_fake_driver::FakeDevice::new() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = program(dir.path()) else {
+        return;
+    };
+    let [zkey, wtns, vkey] = files(dir.path(), 8, Curve::Bn254);
+    let [_, other, _] = files(dir.path(), 7, Curve::Bn254);
+    let run = |gpu: &str| {
+        let mut command = command(&program, dir.path(), [&*zkey, &wtns, &vkey, &other], Some("8MiB"));
+        let mut folders = vec![library_folder()];
+        for (name, value) in device.command(&program).get_envs() {
+            match (name.to_str(), value) {
+                (Some("LD_LIBRARY_PATH"), Some(more)) => folders.extend(std::env::split_paths(more)),
+                (_, Some(value)) => drop(command.env(name, value)),
+                (_, None) => drop(command.env_remove(name)),
+            }
+        }
+        command
+            .env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap())
+            .envs([("SPILLPROOF_GPU", gpu), ("SPILLPROOF_OFFLOAD", "always")])
+            .output()
+            .unwrap()
+    };
+    let output = run("0");
+    assert!(output.status.success(), "{output:?}");
+    let output = run("7");
+    assert!(!output.status.success());
+    let said = [output.stdout, output.stderr].concat();
+    assert!(
+        String::from_utf8_lossy(&said).contains("there is no GPU 7"),
+        "{}",
+        String::from_utf8_lossy(&said)
+    );
+}
+
 /// What stands in an open file of another process, if it is in `dir`. Looked at when it is open here: before,
 /// the number may become another file's at any time, as that of a witness that the process reads, or of a pipe,
 /// which has no end.
