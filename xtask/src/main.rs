@@ -4,6 +4,7 @@
 
 mod compiled;
 mod dist;
+mod dist_node;
 mod fixtures;
 mod package;
 mod tidy;
@@ -15,14 +16,15 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask compiled
        cargo xtask package
        cargo xtask published
-       cargo xtask dist DIR
+       cargo xtask dist DIR [node]
        cargo xtask fixtures DIR
 
   tidy      directions of rooms, circles of files, unsafe code, lints, file lengths, pages of the book, no upstream source in the tree
   compiled  bytes of kernels and proof systems that are compiled outside of their packages, in the last release build (takes nm)
   package   packs what would be published, without a build
   published names the packages that would be published, for cargo's --package
-  dist      builds for release, and packs binary, C libraries and licences into DIR, with a SHA-256
+  dist      builds for release, and packs binary, C libraries and licences into DIR, with a SHA-256; or makes the folders of
+            the Node.js package in DIR/npm
   fixtures  fetches keys of public ceremonies and snarkjs into DIR, for an ignored test (takes npm)";
 
 fn main() -> ExitCode {
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
         ["package"] => say(package::run(root()).map(|names| format!("packaged: {}", names.join(", ")))),
         ["published"] => say(package::names(root()).map(|names| names.join("\n"))),
         ["dist", dir] => say(dist::run(root(), Path::new(dir)).map(|archive| archive.display().to_string())),
+        ["dist", dir, "node"] => {
+            say(dist_node::run(root(), Path::new(dir)).map(|package| package.display().to_string()))
+        }
         ["fixtures", dir] => match fixtures::fetch(root(), Path::new(dir)) {
             Ok(_) => ExitCode::SUCCESS,
             Err(problem) => {

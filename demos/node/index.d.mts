@@ -1,0 +1,3 @@
+export * from './index.js';
+import * as spillproof from './index.js';
+export default spillproof;
