@@ -1,4 +1,4 @@
-# The binary `spillproof` in an image. Its user is nobody special; scratch files go to the volume /scratch, which should be on NVMe:
+# The binary `spillproof` in an image, `spillproof serve` included (docs/server.md). Its user is nobody special; scratch files go to the volume /scratch, which should be on NVMe:
 #
 #   docker build -t spillproof .
 #   docker run --rm -v /nvme/scratch:/scratch spillproof prove --k 16 --memory 64MiB --out /scratch/chain.proof
@@ -9,7 +9,7 @@ FROM rust:1.91.1-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked --package spillproof-cli --bin spillproof
+RUN cargo build --release --locked --package spillproof-cli --features serve --bin spillproof
 
 FROM debian:bookworm-slim
 COPY --from=build /source/target/release/spillproof /usr/local/bin/spillproof
