@@ -10,6 +10,7 @@ mod pairing;
 mod proof;
 mod ptau;
 mod ranks;
+mod serve;
 mod shell;
 
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub use self::ptau::Ptau;
 pub use self::ranks::{
     CutName, LinkName, LinkOf, Messages, OnRanks, PlannedRanks, Ranks, RanksBench, Sharing,
 };
+pub use self::serve::Serve;
 pub use self::shell::{Completions, completions, for_help, man, options};
 use crate::failure::Failure;
 use crate::peers::Peer;
@@ -121,6 +123,8 @@ pub enum Command {
     /// Groth16 over the files of circom and snarkjs: prove, verify; make keys and contribute to them.
     #[command(subcommand)]
     Groth16(Groth16),
+    /// Prove over HTTP: keys are opened once, and all jobs share one budget. Built with --features serve.
+    Serve(Serve),
     /// Processes that prove together under mpirun: measure the link between them.
     #[command(subcommand)]
     Ranks(Ranks),
@@ -384,9 +388,22 @@ impl ProofOn {
     /// # Errors
     /// [`Failure::Usage`].
     pub fn check(&self, system: System) -> Result<(), Failure> {
-        refuse(system, proof::AXIOM, "--gpu", self.gpu.gpu != Choice::Off)?;
+        refuse(system, proof::AXIOM, "--gpu", self.is_asked_for())?;
+        self.check_options()
+    }
+
+    /// Refuses options that have no effect without a GPU.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check_options(&self) -> Result<(), Failure> {
         let offload = self.offload != OffloadName::Measured;
         self.gpu.check_beside([("--offload", offload)])
+    }
+
+    /// Whether any GPU is to take part.
+    pub fn is_asked_for(&self) -> bool {
+        self.gpu.gpu != Choice::Off
     }
 }
 

@@ -90,6 +90,10 @@ pub enum Failure {
     #[cfg(feature = "mpi")]
     #[error(transparent)]
     Mpi(#[from] spillproof_mpi::MpiError),
+    /// The server cannot start, or a key of it does not open.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Server(spillproof_server::Error),
     /// The result cannot be written as JSON.
     #[error("the result as JSON")]
     Json(#[from] serde_json::Error),
@@ -110,6 +114,16 @@ impl From<spillproof_circom::Error> for Failure {
             Error::Content { file, details } => Self::Content { file, details },
             Error::Json(error) => Self::Json(error),
             other => Self::Demonstration(other.to_string()),
+        }
+    }
+}
+
+#[cfg(feature = "serve")]
+impl From<spillproof_server::Error> for Failure {
+    fn from(error: spillproof_server::Error) -> Self {
+        match error {
+            spillproof_server::Error::Engine(error) => Self::Engine(error),
+            other => Self::Server(other),
         }
     }
 }
@@ -165,6 +179,10 @@ impl Failure {
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
+            #[cfg(feature = "serve")]
+            Self::Server(spillproof_server::Error::Open { .. }) => {
+                return Some("--token-file FILE, or --allow-anyone".into());
+            }
             _ => return None,
         };
         let needed_bytes = match engine {

@@ -3,9 +3,10 @@
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use halo2_axiom::spillproof::PANICS;
-use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, dynamic_filter_fn, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
@@ -15,6 +16,8 @@ use crate::report::steps;
 type SetLevel = Box<dyn Fn(LevelFilter) + Send + Sync>;
 
 static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
+/// Whether steps are passed over.
+static WITHOUT_STEPS: AtomicBool = AtomicBool::new(false);
 
 /// Begins the log, and the watch on steps.
 pub fn start() {
@@ -23,15 +26,21 @@ pub fn start() {
         .with_ansi(std::io::stderr().is_terminal());
     let (level, handle) = reload::Layer::new(of_environment());
     let in_lines = level.and(filter_fn(|event| event.target() != PANICS));
+    let noted = dynamic_filter_fn(|_, _| !WITHOUT_STEPS.load(Ordering::Relaxed));
     tracing_subscriber::registry()
         .with(lines.with_filter(in_lines))
-        .with(steps::layer().with_filter(LevelFilter::INFO))
+        .with(steps::layer().with_filter(LevelFilter::INFO.and(noted)))
         .init();
     let set: SetLevel = Box::new(move |level| {
         // The subscriber stays until the process ends.
         let _is_there = handle.reload(level);
     });
     let _is_the_first = SET_LEVEL.set(set);
+}
+
+/// From now on, steps are not watched, for a command without an end: their list would grow.
+pub fn without_steps() {
+    WITHOUT_STEPS.store(true, Ordering::Relaxed);
 }
 
 /// From now on, the log has this level.

@@ -1,5 +1,5 @@
 //! Signals from outside. SIGINT and SIGTERM end the program as they end others, after a line on standard error
-//! says so. Most scratch files have no names, and go with the process; those that have one are removed. SIGXFSZ
+//! says so; a command that ends by itself in time takes them over ([`hand_over`]). Most scratch files have no names, and go with the process; those that have one are removed. SIGXFSZ
 //! (a file at the limit of its size) does nothing: the write that met the limit fails, and that error is told.
 
 use std::io::{IsTerminal, Write};
@@ -12,6 +12,11 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+/// What SIGINT and SIGTERM do instead of ending the program, if a command has taken them over.
+static TAKEN_OVER: Mutex<Option<Answer>> = Mutex::new(None);
+
+type Answer = Box<dyn Fn() + Send>;
+
 /// Scratch files with names.
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -22,6 +27,11 @@ fn files() -> MutexGuard<'static, Vec<PathBuf>> {
 /// A command is about to make the scratch file `path`.
 pub fn expect_file(path: &Path) {
     files().push(path.to_owned());
+}
+
+/// From now on, SIGINT and SIGTERM call this: the command ends the program itself.
+pub fn hand_over(answer: impl Fn() + Send + 'static) {
+    *TAKEN_OVER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(answer));
 }
 
 /// Begins to answer signals. Where that cannot be, they have their usual effect.
@@ -38,6 +48,10 @@ pub fn watch() {
             return;
         };
         for signal in signals.forever() {
+            if let Some(answer) = &*TAKEN_OVER.lock().unwrap_or_else(PoisonError::into_inner) {
+                answer();
+                continue;
+            }
             for file in files().iter() {
                 // It may not have been made yet, or be gone.
                 let _ = std::fs::remove_file(file);

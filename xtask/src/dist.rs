@@ -37,9 +37,10 @@ const TEXTS: &[&str] = &[
 /// Builds and packs. Gives the archive.
 pub fn run(root: &Path, dir: &Path) -> Result<PathBuf, String> {
     let metadata = crate::tidy::metadata_with_dependencies(root)?;
-    let version = version(&metadata).ok_or("cargo metadata knows no package spillproof-cli")?;
-    let target = std::env::var("SPILLPROOF_DIST_TARGET").ok();
-    let products = build(root, &metadata, target.as_deref())?;
+    let version =
+        version(&metadata, "spillproof-cli").ok_or("cargo metadata knows no package spillproof-cli")?;
+    let target = target();
+    let products = build(root, &metadata, target.as_deref(), PACKAGES)?;
     let machine = match &target {
         Some(target) => target.clone(),
         None => format!("{}-linux", std::env::consts::ARCH),
@@ -78,17 +79,28 @@ fn name_of(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 
-fn version(metadata: &Value) -> Option<String> {
-    let mut packages = metadata["packages"].as_array()?.iter();
-    let binary = packages.find(|package| package["name"] == "spillproof-cli")?;
-    binary["version"].as_str().map(str::to_owned)
+/// The target that the environment names; the host without it.
+pub fn target() -> Option<String> {
+    std::env::var("SPILLPROOF_DIST_TARGET").ok()
 }
 
-/// Builds for release. Gives the folder of what was made.
-fn build(root: &Path, metadata: &Value, target: Option<&str>) -> Result<PathBuf, String> {
+/// A package's version.
+pub fn version(metadata: &Value, name: &str) -> Option<String> {
+    let mut packages = metadata["packages"].as_array()?.iter();
+    let package = packages.find(|package| package["name"] == name)?;
+    package["version"].as_str().map(str::to_owned)
+}
+
+/// Builds packages for release. Gives the folder of what was made.
+pub fn build(
+    root: &Path,
+    metadata: &Value,
+    target: Option<&str>,
+    packages: &[&str],
+) -> Result<PathBuf, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--release", "--locked"]).current_dir(root);
-    for package in PACKAGES {
+    for package in packages {
         command.args(["--package", package]);
     }
     if let Some(target) = target {
@@ -102,7 +114,7 @@ fn build(root: &Path, metadata: &Value, target: Option<&str>) -> Result<PathBuf,
 }
 
 /// What of the system the binary takes, in words; an error if that is more than [`SHARED`].
-fn needs(binary: &Path) -> Result<String, String> {
+pub fn needs(binary: &Path) -> Result<String, String> {
     let text = run_command(
         Command::new("readelf")
             .args(["--dynamic", "--version-info"])
@@ -147,7 +159,7 @@ fn describe(text: &str) -> Result<String, String> {
 }
 
 /// The texts of the licences of all that is built in, and a list with the licence that each package names.
-fn licences(metadata: &Value, folder: &Path) -> Result<String, String> {
+pub fn licences(metadata: &Value, folder: &Path) -> Result<String, String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let mut list = String::new();
     for package in packages.filter(|package| !package["source"].is_null()) {
@@ -187,7 +199,8 @@ fn pack(dir: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(dir.join(archive))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
+/// Copies a file, and makes the folder that it goes to.
+pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
@@ -197,7 +210,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     }
 }
 
-fn write(to: &Path, text: &str) -> Result<(), String> {
+/// Writes a file.
+pub fn write(to: &Path, text: &str) -> Result<(), String> {
     fs::write(to, text).map_err(|error| format!("{}: {error}", to.display()))
 }
 

@@ -225,6 +225,8 @@ impl Command {
             Self::Demo(demo) => Files::default().and_streams("--svg", demo.svg.as_ref()),
             // `new` makes a folder, which may not be there.
             Self::Plan(plan) => Files::default().and_reads("--key", plan.key.as_ref()),
+            // Keys may be folders; the server looks at them itself.
+            Self::Serve(serve) => Files::default().and_reads_once("--token-file", serve.token_file.as_ref()),
             Self::New(_) | Self::Completions(_) | Self::Man | Self::Options => Files::default(),
         }
     }
@@ -266,6 +268,7 @@ impl Groth16 {
                 proof,
                 public,
                 kept,
+                gpu: _,
                 on,
             } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
                 .and_streams("PUBLIC", Some(public))

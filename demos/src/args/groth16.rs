@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Kept, OnRanks, Pairing, PlannedRanks};
+use super::{Kept, OnRanks, Pairing, PlannedRanks, ProofOn};
 
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
@@ -12,7 +12,7 @@ pub enum Groth16 {
     /// Prove with a key and a witness. The proof is verified before it is written. Under mpirun, all ranks
     /// prove together, each within a budget of its own, and rank 0 writes the files.
     Prove {
-        /// The proving key: a .zkey file, or a container that `groth16 import` made of one, for as many ranks
+        /// The proving key: a .zkey or .arkzkey file, or a container that `groth16 import` made of one, for as many ranks
         /// as prove.
         key: PathBuf,
         /// The witness: a .wtns file.
@@ -24,6 +24,9 @@ pub enum Groth16 {
         /// Where sums and exchanges are kept.
         #[command(flatten)]
         kept: Kept,
+        /// GPUs that make sums and transforms over BN254.
+        #[command(flatten)]
+        gpu: ProofOn,
         /// What is asked of several ranks.
         #[command(flatten)]
         on: OnRanks,
@@ -100,7 +103,7 @@ pub enum Groth16 {
     /// its subgroup included. Under mpirun, the key is dealt to the ranks: each writes a share of its own
     /// beside the container, and the same number of ranks proves with it.
     Import {
-        /// The .zkey file.
+        /// The .zkey or .arkzkey file.
         key: PathBuf,
         /// The new container. Shares of several ranks have its name and end with .RANK-of-RANKS.
         #[arg(short, long)]

@@ -17,12 +17,13 @@ use spillproof_format::Curve;
 use spillproof_groth16::iden3::{Contributor, Origin};
 
 use super::groth16_key::{Key, follow};
+use super::on_gpu::{OnGpu, Used};
 use super::plan;
 use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
 use super::plan_table::{Place, Rung, climb};
 use super::reach_svg;
 use crate::args::{
-    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, PlannedRanks, Sharing,
+    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, PlannedRanks, ProofOn, Sharing,
 };
 use crate::failure::Failure;
 use crate::link::KnownLink;
@@ -43,8 +44,9 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             proof,
             public,
             kept,
+            gpu,
             on,
-        } => prove(global, [key, witness], [proof, public], (kept, on)),
+        } => prove(global, [key, witness], [proof, public], &How { kept, gpu, on }),
         Command::Verify {
             key,
             public,
@@ -103,21 +105,47 @@ struct ProvedFiles {
     /// What each rank did, where there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<Vec<RankReport>>,
+    /// The jobs of GPUs, if any were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<Used>,
+}
+
+/// How a proof is made.
+struct How<'a> {
+    kept: &'a Kept,
+    gpu: &'a ProofOn,
+    on: &'a OnRanks,
+}
+
+impl How<'_> {
+    /// GPUs make nothing that a later run or another rank would go on from: what does not verify is made again.
+    fn check(&self, is_one_of_several: bool) -> Result<()> {
+        self.gpu.check_options()?;
+        if !self.gpu.is_asked_for() {
+            return Ok(());
+        }
+        let is_kept = self.kept.is_asked() || self.kept.checkpoints()?.is_some();
+        let beside = match (is_one_of_several, is_kept) {
+            (true, _) => "several ranks",
+            (false, true) => "--checkpoint",
+            (false, false) => return Ok(()),
+        };
+        Err(Failure::Usage(format!(
+            "--gpu takes no part in a proof with {beside}: leave one of them out"
+        )))
+    }
 }
 
 /// Alone, or as one rank of several.
-fn prove(
-    global: &Global,
-    inputs: [&Path; 2],
-    outputs: [&Path; 2],
-    (kept, on): (&Kept, &OnRanks),
-) -> Result<()> {
-    let Some(job) = Job::join(&on.messages, on.sharing.share.len())? else {
-        return prove_files(global, inputs, outputs, kept, None);
+fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], how: &How<'_>) -> Result<()> {
+    let Some(job) = Job::join(&how.on.messages, how.on.sharing.share.len())? else {
+        how.check(false)?;
+        return prove_files(global, inputs, outputs, how, None);
     };
-    let proved = job
-        .global(global)
-        .and_then(|global| prove_files(&global, inputs, outputs, kept, Some((&job, on))));
+    let proved = how
+        .check(job.size() > 1)
+        .and_then(|()| job.global(global))
+        .and_then(|global| prove_files(&global, inputs, outputs, how, Some(&job)));
     job.end(proved)
 }
 
@@ -125,26 +153,28 @@ fn prove_files(
     global: &Global,
     [key, witness]: [&Path; 2],
     [proof, public]: [&Path; 2],
-    kept: &Kept,
-    job: Option<(&Job, &OnRanks)>,
+    how: &How<'_>,
+    job: Option<&Job>,
 ) -> Result<()> {
     let mut run = Run::start(global);
-    let writes = job.is_none_or(|(job, _)| job.is_first());
+    let writes = job.is_none_or(Job::is_first);
     let outputs = match writes {
         true => vec![Output::create(proof)?, Output::create(public)?],
         false => Vec::new(),
     };
-    let session = run.session_with(ByteSize::Auto, None, kept.checkpoints()?)?;
+    let gpu = OnGpu::open(&how.gpu.gpu, how.gpu.offload.into())?;
+    let session = run.session_with(ByteSize::Auto, gpu.accelerator(), how.kept.checkpoints()?)?;
     let opened = run.recorder.phase("key", |progress| {
         let mut followed = |now| follow(progress, now);
         match job {
             None => Opened::open(&session, key, &mut followed),
-            Some((job, on)) => {
+            Some(job) => {
+                let sharing = &how.on.sharing;
                 let of = AsRank {
                     rank: job.rank(),
                     ranks: job.size(),
-                    weights: &on.sharing.share,
-                    cut: on.sharing.cut.into(),
+                    weights: &sharing.share,
+                    cut: sharing.cut.into(),
                 };
                 Opened::open_of_rank(&session, key, &of, &mut followed)
             }
@@ -155,7 +185,7 @@ fn prove_files(
     })?;
     let ranks = match job {
         None => None,
-        Some((job, _)) => {
+        Some(job) => {
             let statement = opened.statement(&witness)?;
             Some((job.ranks(&statement, session.budget().limit_bytes())?, job))
         }
@@ -196,6 +226,7 @@ fn prove_files(
         public_signals,
         resumed_steps: steps::resumed_rounds(),
         ranks: reports,
+        gpu: gpu.used(),
     };
     if outcome.resumed_steps > 0 {
         run.say(format_args!(
@@ -209,6 +240,9 @@ fn prove_files(
     ));
     if let Some(reports) = &outcome.ranks {
         run.say(ranks::table(reports));
+    }
+    if let Some(used) = &outcome.gpu {
+        run.say(used.said());
     }
     run.finish("groth16 prove", &outcome)?;
     Ok(())

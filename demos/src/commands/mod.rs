@@ -21,6 +21,8 @@ pub mod prove;
 mod ptau;
 mod ranks;
 mod reach_svg;
+#[cfg(feature = "serve")]
+mod serve;
 mod srs;
 mod temporary;
 
@@ -72,6 +74,13 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),
         Some(Command::Ptau(command)) => ptau::run(global, &command),
+        #[cfg(feature = "serve")]
+        Some(Command::Serve(command)) => serve::run(global, &command),
+        #[cfg(not(feature = "serve"))]
+        Some(Command::Serve(_)) => Err(Failure::Usage(
+            "this program was built without the server: build it with cargo build --release --features serve"
+                .into(),
+        )),
         Some(Command::Ranks(command)) => ranks::run(global, &command),
         Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
