@@ -1,5 +1,6 @@
 //! Signals from outside. SIGINT and SIGTERM end the program as they end others, after a line on standard error
-//! says so; a command that ends by itself in time takes them over ([`hand_over`]). Most scratch files have no names, and go with the process; those that have one are removed. SIGXFSZ
+//! says so. A command that stops its own work on a signal, as `serve` does, calls [`hand_over`]. Most scratch files
+//! have no names, and go with the process; those that have one are removed. SIGXFSZ
 //! (a file at the limit of its size) does nothing: the write that met the limit fails, and that error is told.
 
 use std::io::{IsTerminal, Write};

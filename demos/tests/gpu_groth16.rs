@@ -100,7 +100,7 @@ fn what_a_device_computes_wrong_the_processor_makes_again() {
         found += u32::from(said.contains("the accelerator computed wrong"));
     }
     assert!(found >= 2, "{found} of 4 were noticed");
-    // A witness that is wrong is called so, whoever sums.
+    // A wrong witness is reported as such, also where a device sums.
     let mut witness = std::fs::read(folder.join("c.wtns")).unwrap();
     let last = witness.len() - 32;
     witness[last] ^= 1;

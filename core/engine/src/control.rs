@@ -2,7 +2,7 @@
 //!
 //! Work belongs to the [`Control`] that its thread has [entered](Control::enter); a stage takes it along to the session's threads.
 //! Once it is stopped, the work ends with [`Error::Stopped`] where it next takes memory, reads a column, begins a stage, or waits for
-//! its turn or for room in the budget: within a second on any disk that is fit for it. What it had made is dropped, as after any error.
+//! its turn or for room in the budget; a computation in memory comes to its end first. What it had made is dropped, as after any error.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -141,7 +141,7 @@ pub(crate) fn check() -> Result<()> {
     OF_THIS_THREAD.with_borrow(|control| control.as_ref().map_or(Ok(()), Control::check))
 }
 
-/// Tells whoever controls this thread's work of a step that begins.
+/// A step of this thread's work begins: calls the listener of the thread's control.
 pub(crate) fn begin_step(name: &'static str) {
     // The borrow ends first: the listener may do what it likes.
     if let Some(control) = Control::of_this_thread()

@@ -278,9 +278,7 @@ impl Session {
         });
         Ok(made.clone()?)
     }
-}
 
-impl Session {
     /// [`Self::current_with`], or else a session of nearly all memory, whose folder is that of [`DIR_VARIABLE`]. All
     /// callers share it; it goes with the last of them.
     ///

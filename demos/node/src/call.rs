@@ -99,7 +99,7 @@ impl Running {
     }
 }
 
-/// A call's place among those that run, until it is dropped.
+/// Counts a call as running until it is dropped.
 struct Here {
     running: Running,
     number: u64,

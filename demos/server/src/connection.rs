@@ -85,7 +85,8 @@ impl Connections {
         }
     }
 
-    /// Closes those that are idle, the others after their answers, and waits for that.
+    /// Closes idle connections at once and the others after their answers. Returns when all are closed, or when
+    /// `patience` is over.
     pub async fn close(&self, patience: Duration) {
         self.closing.send_replace(true);
         let all = self.places.acquire_many(self.count as u32);

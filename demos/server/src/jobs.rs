@@ -329,7 +329,7 @@ impl Jobs {
         is_ended
     }
 
-    /// Stops jobs whose time is over, and forgets those that were kept long enough.
+    /// Stops jobs that are past their time limit. Forgets results that are older than the settings keep them.
     pub fn tick(&self) {
         let now = Instant::now();
         let mut table = self.table();

@@ -1,8 +1,8 @@
 //! A server, from the first key to the end of the last job.
 //!
-//! It listens before its keys are open, so that a probe hears that it is there, and says 503 until they are. Asked to
-//! end, it takes no new jobs; those that it has may end within the time of the settings, and are stopped then. Until
-//! the last one has ended, clients can ask for results.
+//! It listens before its keys are open, so that a probe finds it, and answers 503 until they are. When it is asked to
+//! end, it takes no new jobs. Its running jobs have the settings' time to finish; the server then stops them. Clients
+//! can ask for results until the last job has ended.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

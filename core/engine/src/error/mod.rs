@@ -165,8 +165,8 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
-    /// Whoever controls the work has stopped it ([`Control::stop`](crate::control::Control::stop)).
-    #[error("the work was stopped by its caller: nothing of it is left")]
+    /// The caller has stopped the work with [`Control::stop`](crate::control::Control::stop).
+    #[error("the work was stopped by its caller")]
     Stopped,
     /// A proof cannot go on from its checkpoint.
     #[error(transparent)]

@@ -71,7 +71,7 @@ pub trait GivenConstraints<F>: Sync {
     /// Variables.
     fn signals(&self) -> usize;
 
-    /// Those that are public, the constant one included.
+    /// Public variables, the constant one included.
     fn public(&self) -> usize;
 
     /// Calls `each` with value and variable of each term of a row: of the left matrix (0), or of the right one (1).
