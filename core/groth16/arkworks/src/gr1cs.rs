@@ -5,12 +5,11 @@ use super::relations::{
     ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, OptimizationGoal, R1CS_PREDICATE_LABEL,
     SynthesisMode,
 };
+use crate::{Matrix, Synthesis};
 use ark_relations::utils::error::SynthesisError;
 use spillproof_engine::Result;
 use spillproof_engine::error::Invalid;
 
-/// Rows of terms: values and variables.
-pub type Matrix<F> = Vec<Vec<(F, usize)>>;
 /// The matrices that a circuit's owner may have.
 pub type Matrices<F> = [Matrix<F>];
 
@@ -20,17 +19,6 @@ pub fn sides<F: PrimeField>(matrices: &Matrices<F>) -> Result<[&Matrix<F>; 2]> {
         [left, right, ..] => Ok([left, right]),
         _ => Err(no_circuit("there are fewer than two matrices".into())),
     }
-}
-
-/// What of a circuit is synthesised.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Synthesis {
-    /// Its constraints.
-    Constraints,
-    /// Its assignment.
-    Assignment,
-    /// Both.
-    Both,
 }
 
 /// A circuit that is synthesised.

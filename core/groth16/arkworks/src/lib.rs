@@ -46,3 +46,17 @@ pub mod v0_5;
 pub mod v0_6;
 
 pub use spillproof_groth16::arkworks::{Progress, Reduction};
+
+/// Rows of terms: values and variables.
+type Matrix<F> = Vec<Vec<(F, usize)>>;
+
+/// What of a circuit is synthesised.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Synthesis {
+    /// Its constraints.
+    Constraints,
+    /// Its assignment.
+    Assignment,
+    /// Both.
+    Both,
+}

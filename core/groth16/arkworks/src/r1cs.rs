@@ -5,28 +5,16 @@ use super::relations::{
     ConstraintSynthesizer, ConstraintSystem, ConstraintSystemRef, OptimizationGoal, SynthesisError,
     SynthesisMode,
 };
+use crate::{Matrix, Synthesis};
 use spillproof_engine::Result;
 use spillproof_engine::error::Invalid;
 
-/// Rows of terms: values and variables.
-pub type Matrix<F> = Vec<Vec<(F, usize)>>;
 /// The matrices that a circuit's owner may have.
 pub type Matrices<F> = super::relations::ConstraintMatrices<F>;
 
 /// The left and right ones.
 pub fn sides<F: PrimeField>(matrices: &Matrices<F>) -> Result<[&Matrix<F>; 2]> {
     Ok([&matrices.a, &matrices.b])
-}
-
-/// What of a circuit is synthesised.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Synthesis {
-    /// Its constraints.
-    Constraints,
-    /// Its assignment.
-    Assignment,
-    /// Both.
-    Both,
 }
 
 /// A circuit that is synthesised.

@@ -12,9 +12,7 @@ use ark_ff::FftField;
 use super::{CHUNK, Parts, Reduction, push_infinities};
 use crate::dictionary::{Dictionary, Form};
 use crate::distinct::DistinctHashes;
-use crate::{
-    Coefficient, Constraints, Domain, PairingCurve, Proof, ProvingKey, QuotientBasis, VerifyingKey, prove_in,
-};
+use crate::{Coefficient, Constraints, Domain, PairingCurve, Proof, ProvingKey, prove_in};
 use spillproof_engine::column::{Column, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::smallest_budget_bytes;
@@ -128,31 +126,7 @@ pub(crate) fn proving_key<E: PairingCurve>(
     }
     let domain = arkworks_domain(rows)?;
     let constraints = Copied { of: constraints }.constraints_or_smallest(workspace)?;
-    let [alpha_g1, beta_g1, delta_g1] = parts.points_g1;
-    let [beta_g2, gamma_g2, delta_g2] = parts.points_g2;
-    Ok(ProvingKey {
-        verifying: VerifyingKey {
-            alpha_g1,
-            beta_g2,
-            gamma_g2,
-            delta_g2,
-            ic: parts.ic,
-        },
-        beta_g1,
-        delta_g1,
-        a: parts.a,
-        b_g1: parts.b_g1,
-        b_g2: parts.b_g2,
-        c: parts.c,
-        h: parts.h,
-        constraints,
-        domain,
-        quotient: match reduction {
-            Reduction::Libsnark => QuotientBasis::Monomial,
-            Reduction::Circom => QuotientBasis::Coset,
-        },
-        share: None,
-    })
+    Ok(parts.into_key(constraints, domain, reduction))
 }
 
 /// The proof of so many values, the constant one first.

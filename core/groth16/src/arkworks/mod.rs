@@ -14,7 +14,7 @@ use std::path::Path;
 
 use ark_ec::short_weierstrass::Affine;
 
-use crate::{G1Point, G2Point, PairingCurve};
+use crate::{Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey};
 #[doc(hidden)]
 pub use given::{GivenConstraints, GivenKey, GivenPoints};
 pub(crate) use given::{parts as given_parts, prove_values, proving_key};
@@ -62,6 +62,42 @@ pub struct Parts<E: PairingCurve> {
     b_g2: Column<G2Point<E>>,
     c: Column<G1Point<E>>,
     h: Column<G1Point<E>>,
+}
+
+impl<E: PairingCurve> Parts<E> {
+    /// The key of these points for a circuit's constraints.
+    fn into_key(
+        self,
+        constraints: Constraints<E::Scalar>,
+        domain: Domain<E::Scalar>,
+        reduction: Reduction,
+    ) -> ProvingKey<E> {
+        let [alpha_g1, beta_g1, delta_g1] = self.points_g1;
+        let [beta_g2, gamma_g2, delta_g2] = self.points_g2;
+        ProvingKey {
+            verifying: VerifyingKey {
+                alpha_g1,
+                beta_g2,
+                gamma_g2,
+                delta_g2,
+                ic: self.ic,
+            },
+            beta_g1,
+            delta_g1,
+            a: self.a,
+            b_g1: self.b_g1,
+            b_g2: self.b_g2,
+            c: self.c,
+            h: self.h,
+            constraints,
+            domain,
+            quotient: match reduction {
+                Reduction::Libsnark => QuotientBasis::Monomial,
+                Reduction::Circom => QuotientBasis::Coset,
+            },
+            share: None,
+        }
+    }
 }
 
 pub(crate) fn read_parts<E: PairingCurve>(

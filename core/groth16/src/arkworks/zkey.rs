@@ -26,10 +26,7 @@ use super::file::{Found, Layout};
 use super::{CHUNK, Parts, Progress, Reduction};
 use crate::dictionary::{Dictionary, Form, UNKNOWN};
 use crate::iden3::{ImportedKey, ToContainer};
-use crate::{
-    Bn254, Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis,
-    VerifyingKey,
-};
+use crate::{Bn254, Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey};
 use ark_ec::short_weierstrass::Affine;
 use spillproof_engine::Result;
 use spillproof_engine::budget::Buffer;
@@ -198,28 +195,8 @@ impl Zkey {
         let log_domain = points.layout.h.count.ilog2();
         let constraints = head.constraints::<E::Scalar>(workspace, file, progress)?;
         let parts: Parts<E> = points.read(workspace, file, Reduction::Circom, progress)?;
-        let [alpha_g1, beta_g1, delta_g1] = parts.points_g1;
-        let [beta_g2, gamma_g2, delta_g2] = parts.points_g2;
-        Ok(ProvingKey {
-            verifying: VerifyingKey {
-                alpha_g1,
-                beta_g2,
-                gamma_g2,
-                delta_g2,
-                ic: parts.ic,
-            },
-            beta_g1,
-            delta_g1,
-            a: parts.a,
-            b_g1: parts.b_g1,
-            b_g2: parts.b_g2,
-            c: parts.c,
-            h: parts.h,
-            constraints,
-            domain: Domain::of_smallest_non_residue(log_domain)?,
-            quotient: QuotientBasis::Coset,
-            share: None,
-        })
+        let domain = Domain::of_smallest_non_residue(log_domain)?;
+        Ok(parts.into_key(constraints, domain, Reduction::Circom))
     }
 }
 

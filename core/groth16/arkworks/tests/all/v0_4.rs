@@ -5,41 +5,11 @@ use ark_groth16_0_4 as ark_groth16;
 use ark_relations_0_4::r1cs as relations;
 use ark_serialize_0_4 as ark_serialize;
 use ark_snark_0_4 as ark_snark;
-use relations::{ConstraintMatrices, ConstraintSystemRef, LinearCombination, SynthesisError, Variable};
+use circuits::{enforce, matrices, new_lc};
+use relations::SynthesisError;
 use spillproof_arkworks::v0_4 as ours;
 
+#[path = "r1cs.rs"]
+mod circuits;
 #[path = "version.rs"]
 mod version;
-
-/// A variable for a combination, which the prover inlines.
-fn new_lc<F: ark_ff::PrimeField>(
-    system: &ConstraintSystemRef<F>,
-    combination: LinearCombination<F>,
-) -> Result<Variable, SynthesisError> {
-    system.new_lc(combination)
-}
-
-fn enforce<F: ark_ff::PrimeField>(
-    system: &ConstraintSystemRef<F>,
-    [a, b, c]: [LinearCombination<F>; 3],
-) -> Result<(), SynthesisError> {
-    system.enforce_constraint(a, b, c)
-}
-
-/// Two matrices, of a circuit with so many public variables, the constant one included.
-fn matrices<F: ark_ff::PrimeField>(
-    [a, b]: [Vec<Vec<(F, usize)>>; 2],
-    public: usize,
-) -> ConstraintMatrices<F> {
-    ConstraintMatrices {
-        num_instance_variables: public,
-        num_witness_variables: 0,
-        num_constraints: a.len(),
-        a_num_non_zero: 0,
-        b_num_non_zero: 0,
-        c_num_non_zero: 0,
-        a,
-        b,
-        c: Vec::new(),
-    }
-}
