@@ -1,13 +1,14 @@
 //! A rank-1 constraint system of any size with a witness, and an INSECURE key and first phase for it, in the
 //! files that circom and snarkjs write.
 //!
-//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic. A key takes about
-//! 1 KiB of memory for each row, a first phase and the constraints none.
+//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic, and written as they are made: they take
+//! some 100 MiB of memory for any number of rows.
 
 mod key;
 mod powers;
 mod sections;
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use ark_ec::short_weierstrass::SWCurveConfig;
@@ -107,25 +108,31 @@ impl Circuit {
         }
     }
 
-    /// The values of all signals.
-    fn witness<F: Field>(&self) -> Vec<F> {
+    /// Calls `each` with the value of each signal, in order.
+    fn witness<F: Field>(&self, mut each: impl FnMut(F) -> io::Result<()>) -> io::Result<()> {
         let (mut rng, constants) = (self.rng(2), self.constants::<F>());
-        let mut witness = vec![F::ONE];
+        each(F::ONE)?;
+        // The last ones, the newest at the end.
+        let mut last = VecDeque::with_capacity(REGISTER + 1);
         for _ in 1..self.first() {
-            witness.push(match self.values {
+            let value = match self.values {
                 Values::Full => F::rand(&mut rng),
                 Values::Bits => F::from(rng.next_u32() % 2),
-            });
+            };
+            last.push_back(value);
+            each(value)?;
         }
         for constraint in 0..self.constraints() {
-            let new = witness.len();
-            let (last, constant) = (witness[new - 1], constants[constraint % CONSTANTS]);
-            witness.push(match self.values {
-                Values::Full => (last + constant * witness[new - 2]) * (last - witness[new - 2]),
-                Values::Bits => F::from((last != witness[new - REGISTER]) as u64),
-            });
+            let [near, second, far] = [1, 2, last.len()].map(|back| last[last.len() - back]);
+            let value = match self.values {
+                Values::Full => (near + constants[constraint % CONSTANTS] * second) * (near - second),
+                Values::Bits => F::from(near != far),
+            };
+            last.push_back(value);
+            last.pop_front();
+            each(value)?;
         }
-        witness
+        Ok(())
     }
 
     /// Writes a `.wtns` file.
@@ -172,11 +179,10 @@ impl Circuit {
         file.section(wtns::HEADER, &header)?;
         file.section_prefix(wtns::VALUES, self.signals() * SCALAR_BYTES)?;
         let mut bytes = [0; SCALAR_BYTES];
-        for value in self.witness::<E::Scalar>() {
+        self.witness::<E::Scalar>(|value| {
             value.write_standard(&mut bytes);
-            file.out.write_all(&bytes)?;
-        }
-        Ok(())
+            file.out.write_all(&bytes)
+        })
     }
 
     fn write_r1cs<E: PairingCurve>(&self, out: &mut dyn Write) -> io::Result<()> {

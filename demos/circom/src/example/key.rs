@@ -1,17 +1,18 @@
 //! The key, of secrets that are known.
 
 use std::io::{self, Write};
+use std::iter::successors;
+use std::ops::Range;
 
-use ark_ec::scalar_mul::BatchMulPreprocessing;
 use ark_ec::{CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, UniformRand, batch_inversion};
+use ark_ff::{Field, UniformRand, batch_inversion};
 use spillproof_format::Element;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 use spillproof_format::native::NativeField;
 use spillproof_groth16::{Domain, PairingCurve};
 
-use super::sections::Sections;
-use super::{Circuit, PUBLIC};
+use super::sections::{Sections, multiples};
+use super::{Circuit, PUBLIC, REGISTER};
 
 impl Circuit {
     pub(super) fn write_zkey<E: PairingCurve>(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -20,8 +21,8 @@ impl Circuit {
         let mut secret = || E::Scalar::rand(&mut rng);
         let [tau, alpha, beta, gamma, delta] = [secret(), secret(), secret(), secret(), secret()];
         let domain = Domain::<E::Scalar>::of_smallest_non_residue(self.k).map_err(io::Error::other)?;
-        let g1 = BatchMulPreprocessing::new(E::G1::generator(), n);
-        let g2 = BatchMulPreprocessing::new(E::G2::generator(), n);
+        let g1 = multiples::<E::G1Config>(n);
+        let g2 = multiples::<E::G2Config>(n);
         let in_g1 = |scalar| (E::G1::generator() * scalar).into_affine();
         let in_g2 = |scalar| (E::G2::generator() * scalar).into_affine();
         let verifying = zkey::VerifyingPoints::<E::G1Config, E::G2Config> {
@@ -42,54 +43,74 @@ impl Circuit {
         file.section(zkey::HEADER, &header_bytes)?;
         self.write_coefficients::<E>(&mut file)?;
 
-        let zero = E::Scalar::ZERO;
-        let mut sums = [
-            vec![zero; self.signals()],
-            vec![zero; self.signals()],
-            vec![zero; self.signals()],
-        ];
-        {
-            let constants = self.constants::<E::Scalar>();
-            let power = tau.pow([n as u64]);
-            let scale = inverse(E::Scalar::from(n as u64))? * (power - E::Scalar::ONE);
-            let lagrange = lagrange(n, E::Scalar::ONE, domain.omega, tau, scale);
-            for (constraint, value) in lagrange.iter().enumerate() {
-                let Some(binds) = constraint.checked_sub(self.constraints()) else {
-                    let rows = self.rows::<E::Scalar>(constraint, &constants);
-                    for (sums, row) in sums.iter_mut().zip(rows) {
-                        for (coefficient, signal) in row {
-                            sums[signal] += coefficient * value;
-                        }
-                    }
-                    continue;
-                };
-                if binds <= PUBLIC {
-                    sums[0][binds] += value;
+        let power = tau.pow([n as u64]);
+        let rows = Lagrange {
+            first: E::Scalar::ONE,
+            omega: domain.omega,
+            tau,
+            scale: inverse(E::Scalar::from(n as u64))? * (power - E::Scalar::ONE),
+        };
+        let (over_gamma, over_delta) = (inverse(gamma)?, inverse(delta)?);
+        let odd = Lagrange {
+            first: domain.shift,
+            scale: inverse(E::Scalar::from(2 * n as u64))? * (power.square() - E::Scalar::ONE) * over_delta,
+            ..rows
+        };
+        let constants = self.constants();
+        let a = |signals| {
+            let [a, ..] = self.sums(signals, &constants, &rows);
+            a
+        };
+        let b = |signals| {
+            let [_, b, _] = self.sums(signals, &constants, &rows);
+            b
+        };
+        let all = |signals: Range<usize>, over: E::Scalar| {
+            let [a, b, mut c] = self.sums(signals, &constants, &rows);
+            for ((c, a), b) in c.iter_mut().zip(&a).zip(&b) {
+                *c = (*c + beta * a + alpha * b) * over;
+            }
+            c
+        };
+        let (inputs, signals) = (PUBLIC + 1, self.signals());
+        let private = |range: Range<usize>| all(range.start + inputs..range.end + inputs, over_delta);
+        file.points(zkey::IC, inputs, |range| all(range, over_gamma), &g1)?;
+        file.points(zkey::H, n, |range| odd.values(range), &g1)?;
+        file.points(zkey::C, signals - inputs, private, &g1)?;
+        file.points(zkey::A, signals, &a, &g1)?;
+        file.points(zkey::B1, signals, &b, &g1)?;
+        file.points(zkey::B2, signals, &b, &g2)?;
+        // No contribution: a hash of 64 bytes, and their number.
+        file.section(zkey::CONTRIBUTIONS, &[0; 68])
+    }
+
+    /// What the rows of each of the three matrices give these signals: the sums of their coefficients times the Lagrange
+    /// polynomials of the rows, at the secret.
+    fn sums<F: Field>(&self, signals: Range<usize>, constants: &[F], lagrange: &Lagrange<F>) -> [Vec<F>; 3] {
+        let mut sums = [(); 3].map(|()| vec![F::ZERO; signals.len()]);
+        let mut add = |matrix: usize, signal: usize, value: F| {
+            if signals.contains(&signal) {
+                sums[matrix][signal - signals.start] += value;
+            }
+        };
+        // The row that makes a signal is the first that has it.
+        let [start, end] = [signals.start, signals.end + REGISTER]
+            .map(|signal| signal.saturating_sub(self.first()).min(self.constraints()));
+        for (constraint, value) in (start..end).zip(lagrange.values(start..end)) {
+            for (matrix, row) in self.rows(constraint, constants).into_iter().enumerate() {
+                for (coefficient, signal) in row {
+                    add(matrix, signal, coefficient * value);
                 }
             }
         }
-        let [a, b, mut c] = sums;
-        for ((c, a), b) in c.iter_mut().zip(&a).zip(&b) {
-            *c += beta * a + alpha * b;
+        // Rows of their own bind the public signals.
+        if signals.start <= PUBLIC {
+            let binding = lagrange.values(self.constraints()..self.constraints() + PUBLIC + 1);
+            for (signal, value) in binding.into_iter().enumerate() {
+                add(0, signal, value);
+            }
         }
-        let (inputs, private) = c.split_at_mut(PUBLIC + 1);
-        let (over_gamma, over_delta) = (inverse(gamma)?, inverse(delta)?);
-        inputs.iter_mut().for_each(|value| *value *= over_gamma);
-        private.iter_mut().for_each(|value| *value *= over_delta);
-        file.points_of::<E::G1Config>(zkey::IC, inputs, |scalars| g1.batch_mul(scalars))?;
-        let h = {
-            let power = tau.pow([2 * n as u64]);
-            let scale = inverse(E::Scalar::from(2 * n as u64))? * (power - E::Scalar::ONE) * over_delta;
-            lagrange(n, domain.shift, domain.omega, tau, scale)
-        };
-        file.points_of::<E::G1Config>(zkey::H, &h, |scalars| g1.batch_mul(scalars))?;
-        drop(h);
-        file.points_of::<E::G1Config>(zkey::C, private, |scalars| g1.batch_mul(scalars))?;
-        file.points_of::<E::G1Config>(zkey::A, &a, |scalars| g1.batch_mul(scalars))?;
-        file.points_of::<E::G1Config>(zkey::B1, &b, |scalars| g1.batch_mul(scalars))?;
-        file.points_of::<E::G2Config>(zkey::B2, &b, |scalars| g2.batch_mul(scalars))?;
-        // No contribution: a hash of 64 bytes, and their number.
-        file.section(zkey::CONTRIBUTIONS, &[0; 68])
+        sums
     }
 
     fn write_coefficients<E: PairingCurve>(&self, file: &mut Sections<'_>) -> io::Result<()> {
@@ -139,14 +160,25 @@ fn inverse<F: Field>(value: F) -> io::Result<F> {
         .ok_or_else(|| io::Error::other("zero has no inverse"))
 }
 
-/// `scale * x_i / (tau - x_i)` for the points `x_i = first * omega^i`.
-fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, scale: F) -> Vec<F> {
-    let points = || std::iter::successors(Some(first), |point| Some(*point * omega)).take(n);
-    let mut values: Vec<F> = points().map(|point| tau - point).collect();
-    batch_inversion(&mut values);
-    values
-        .iter_mut()
-        .zip(points())
-        .for_each(|(value, point)| *value *= scale * point);
-    values
+/// Lagrange polynomials at `tau`: `scale * x_i / (tau - x_i)` for the points `x_i = first * omega^i`.
+#[derive(Clone, Copy)]
+struct Lagrange<F> {
+    first: F,
+    omega: F,
+    tau: F,
+    scale: F,
+}
+
+impl<F: Field> Lagrange<F> {
+    fn values(&self, range: Range<usize>) -> Vec<F> {
+        let first = self.first * self.omega.pow([range.start as u64]);
+        let points = || successors(Some(first), |point| Some(*point * self.omega)).take(range.len());
+        let mut values: Vec<F> = points().map(|point| self.tau - point).collect();
+        batch_inversion(&mut values);
+        values
+            .iter_mut()
+            .zip(points())
+            .for_each(|(value, point)| *value *= self.scale * point);
+        values
+    }
 }

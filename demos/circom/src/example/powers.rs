@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 use std::iter::successors;
+use std::ops::Range;
 
-use ark_ec::PrimeGroup;
-use ark_ec::scalar_mul::BatchMulPreprocessing;
-use ark_ff::UniformRand;
+use ark_ff::{Field, UniformRand};
 use spillproof_format::iden3::{FileKind, ptau};
 use spillproof_groth16::PairingCurve;
 
-use super::sections::Sections;
+use super::sections::{Sections, multiples};
 use super::{Circuit, group};
 
 impl Circuit {
@@ -25,21 +24,26 @@ impl Circuit {
         };
         let mut header_bytes = Vec::new();
         header.encode(&mut header_bytes);
-        let g1 = BatchMulPreprocessing::new(E::G1::generator(), 2 * n);
-        let g2 = BatchMulPreprocessing::new(E::G2::generator(), n);
-        let in_g1 = |scalars: &[E::Scalar]| g1.batch_mul(scalars);
-        let in_g2 = |scalars: &[E::Scalar]| g2.batch_mul(scalars);
+        let g1 = multiples::<E::G1Config>(2 * n);
+        let g2 = multiples::<E::G2Config>(n);
         // `first * tau^i`.
-        let powers = |first, count| successors(Some(first), |power| Some(*power * tau)).take(count);
-        let one = E::Scalar::from(1u64);
+        let powers = |first: E::Scalar| {
+            move |range: Range<usize>| {
+                let first = first * tau.pow([range.start as u64]);
+                successors(Some(first), |power| Some(*power * tau))
+                    .take(range.len())
+                    .collect()
+            }
+        };
+        let one = E::Scalar::ONE;
 
         let mut file = Sections::begin(out, FileKind::Ptau, 7)?;
         file.section(ptau::HEADER, &header_bytes)?;
-        file.points::<E::G1Config>(ptau::TAU_G1, 2 * n - 1, powers(one, 2 * n - 1), in_g1)?;
-        file.points::<E::G2Config>(ptau::TAU_G2, n, powers(one, n), in_g2)?;
-        file.points::<E::G1Config>(ptau::ALPHA_TAU_G1, n, powers(alpha, n), in_g1)?;
-        file.points::<E::G1Config>(ptau::BETA_TAU_G1, n, powers(beta, n), in_g1)?;
-        file.points::<E::G2Config>(ptau::BETA_G2, 1, powers(beta, 1), in_g2)?;
+        file.points(ptau::TAU_G1, 2 * n - 1, powers(one), &g1)?;
+        file.points(ptau::TAU_G2, n, powers(one), &g2)?;
+        file.points(ptau::ALPHA_TAU_G1, n, powers(alpha), &g1)?;
+        file.points(ptau::BETA_TAU_G1, n, powers(beta), &g1)?;
+        file.points(ptau::BETA_G2, 1, powers(beta), &g2)?;
         // No contribution: their number.
         file.section(ptau::CONTRIBUTIONS, &[0; 4])
     }
