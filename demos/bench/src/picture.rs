@@ -85,7 +85,7 @@ fn curve(prover: &Compared) -> Picture {
 /// Ours and stock, for each circuit.
 fn series(provers: &[Compared], x: impl Fn(&Compared) -> f64) -> Vec<Series> {
     let mut all = Vec::new();
-    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {
+    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups, Kind::Machine] {
         let of = |name: &str, seconds: fn(&Compared) -> f64| Series {
             name: format!("{kind:?}, {name}"),
             points: (provers.iter())

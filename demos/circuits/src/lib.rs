@@ -1,10 +1,11 @@
-//! The built-in circuits: three shapes that load a prover in three different ways.
+//! The built-in circuits: four shapes that load a prover in four different ways.
 //!
 //! | module | columns | what it loads |
 //! |---|---|---|
 //! | [`chain`](axiom::stock::chain) | 3 advice, 5 fixed, 4 permuted | the permutation argument |
 //! | [`wide`](axiom::stock::wide) | 96 advice, degree 5, 192 queries | the quotient, and the openings |
 //! | [`lookups`](axiom::stock::lookups) | 7 advice, 6 fixed, 4 lookups | the sorts and the grand products of the lookup argument |
+//! | [`machine`](axiom::stock::machine) | 262 advice, 158 lookups | what is done for each column, when there are few rows |
 //!
 //! Every circuit fills all usable rows of `2^k`, is a pure function of `(k, seed)`, and makes its values row
 //! by row: it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
@@ -60,6 +61,8 @@ pub enum Kind {
     Wide,
     /// Range checks and exclusive-or.
     Lookups,
+    /// 262 columns and 158 lookups, for few rows.
+    Machine,
 }
 
 /// The multi-opening argument of a proof of halo2-axiom.

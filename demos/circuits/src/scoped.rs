@@ -8,6 +8,7 @@ use super::dialect::{Fr, mixed_up};
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
+use super::machine::Machine;
 use super::rows::Builtin;
 use super::wide::Wide;
 use crate::Kind;
@@ -25,6 +26,8 @@ pub enum Any {
     Wide(Wide),
     /// See [`super::lookups`].
     Lookups(Lookups),
+    /// See [`super::machine`].
+    Machine(Machine),
 }
 
 /// Its columns.
@@ -36,6 +39,8 @@ pub enum AnyConfig {
     Wide(Box<<Wide as Circuit<Fr>>::Config>),
     /// Of [`Lookups`].
     Lookups(<Lookups as Circuit<Fr>>::Config),
+    /// Of [`Machine`].
+    Machine(<Machine as Circuit<Fr>>::Config),
 }
 
 impl Any {
@@ -45,6 +50,7 @@ impl Any {
             Kind::Chain => Self::Chain(Chain::new(k, seed)),
             Kind::Wide => Self::Wide(Wide::new(k, seed)),
             Kind::Lookups => Self::Lookups(Lookups::new(k, seed)),
+            Kind::Machine => Self::Machine(Machine::new(k, seed)),
         }
     }
 
@@ -54,6 +60,7 @@ impl Any {
             Self::Chain(circuit) => circuit.instances(),
             Self::Wide(circuit) => circuit.instances(),
             Self::Lookups(circuit) => circuit.instances(),
+            Self::Machine(circuit) => circuit.instances(),
         }
     }
 
@@ -83,6 +90,7 @@ impl Circuit<Fr> for Any {
             Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
             Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
             Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
+            Self::Machine(circuit) => Self::Machine(circuit.without_witnesses()),
         }
     }
 
@@ -91,6 +99,7 @@ impl Circuit<Fr> for Any {
             Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
             Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
             Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
+            Kind::Machine => AnyConfig::Machine(Machine::configure(cs)),
         }
     }
 
@@ -99,6 +108,7 @@ impl Circuit<Fr> for Any {
             (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
             (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
             (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
+            (Self::Machine(circuit), AnyConfig::Machine(config)) => circuit.synthesize(config, layouter),
             _ => Err(mixed_up()),
         }
     }

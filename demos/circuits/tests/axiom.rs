@@ -51,7 +51,7 @@ fn shapes() {
 fn proofs_hold_and_wrong_inputs_do_not() {
     let k = 7;
     let params = proof::insecure_params(k, 1);
-    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {
+    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups, Kind::Machine] {
         let key = proof::verifying_key(&params, kind, k).expect("verifying key");
         let key = prover::proving_key(&params, key, kind, k).expect("proving key");
         let instances = proof::instances(kind, k, 9);

@@ -63,3 +63,10 @@ fn lookups_are_satisfied() {
         is_satisfied_and_checks_its_output(Kind::Lookups, k);
     }
 }
+
+#[test]
+fn the_machine_is_satisfied() {
+    for k in [6, 7] {
+        is_satisfied_and_checks_its_output(Kind::Machine, k);
+    }
+}

@@ -8,7 +8,7 @@ use super::system::{proof, prover};
 fn proofs_hold_and_wrong_inputs_do_not() {
     let k = 7;
     let params = proof::Params::new(k);
-    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {
+    for kind in [Kind::Chain, Kind::Wide, Kind::Lookups, Kind::Machine] {
         let key = proof::verifying_key(&params, kind, k).expect("verifying key");
         let key = prover::proving_key(&params, key, kind, k).expect("proving key");
         let proof = prover::prove(&params, &key, kind, k, 9).expect("a proof");

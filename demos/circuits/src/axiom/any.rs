@@ -11,6 +11,7 @@ use super::dialect::Fr;
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
+use super::machine::Machine;
 use super::rows::Builtin;
 use super::wide::Wide;
 use crate::Kind;
@@ -32,6 +33,8 @@ pub enum Any {
     Wide(Wide),
     /// See [`super::lookups`].
     Lookups(Lookups),
+    /// See [`super::machine`].
+    Machine(Machine),
     /// See [`super::described`].
     OfProgram(OfProgram),
 }
@@ -45,6 +48,8 @@ pub enum AnyConfig {
     Wide(Box<<Wide as Circuit<Fr>>::Config>),
     /// Of [`Lookups`].
     Lookups(<Lookups as Circuit<Fr>>::Config),
+    /// Of [`Machine`].
+    Machine(<Machine as Circuit<Fr>>::Config),
     /// Of [`OfProgram`].
     OfProgram(<OfProgram as Circuit<Fr>>::Config),
 }
@@ -56,6 +61,7 @@ impl Any {
             Kind::Chain => Self::Chain(Chain::new(k, seed)),
             Kind::Wide => Self::Wide(Wide::new(k, seed)),
             Kind::Lookups => Self::Lookups(Lookups::new(k, seed)),
+            Kind::Machine => Self::Machine(Machine::new(k, seed)),
         }
     }
 
@@ -66,6 +72,7 @@ impl Any {
             Self::Chain(circuit) => circuit.instances(),
             Self::Wide(circuit) => circuit.instances(),
             Self::Lookups(circuit) => circuit.instances(),
+            Self::Machine(circuit) => circuit.instances(),
             Self::OfProgram(_) => Vec::new(),
         }
     }
@@ -81,6 +88,7 @@ impl Circuit<Fr> for Any {
             Self::Chain(_) => Kind::Chain,
             Self::Wide(_) => Kind::Wide,
             Self::Lookups(_) => Kind::Lookups,
+            Self::Machine(_) => Kind::Machine,
             Self::OfProgram(circuit) => return circuit.params().map(Which::OfProgram),
         }))
     }
@@ -90,6 +98,7 @@ impl Circuit<Fr> for Any {
             Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
             Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
             Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
+            Self::Machine(circuit) => Self::Machine(circuit.without_witnesses()),
             Self::OfProgram(circuit) => Self::OfProgram(circuit.without_witnesses()),
         }
     }
@@ -106,6 +115,7 @@ impl Circuit<Fr> for Any {
             Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
             Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
             Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
+            Kind::Machine => AnyConfig::Machine(Machine::configure(cs)),
         }
     }
 
@@ -118,6 +128,7 @@ impl Circuit<Fr> for Any {
             (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
             (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
             (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
+            (Self::Machine(circuit), AnyConfig::Machine(config)) => circuit.synthesize(config, layouter),
             (Self::OfProgram(circuit), AnyConfig::OfProgram(config)) => circuit.synthesize(config, layouter),
             // Columns of another circuit: halo2 has no error that says so.
             _ => Err(Error::Synthesis),

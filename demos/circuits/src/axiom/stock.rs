@@ -15,6 +15,8 @@ pub mod described;
 pub mod dialect;
 #[path = "../lookups.rs"]
 pub mod lookups;
+#[path = "../machine.rs"]
+pub mod machine;
 #[path = "openings.rs"]
 pub mod openings;
 #[path = "proof.rs"]

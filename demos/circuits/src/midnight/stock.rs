@@ -12,6 +12,8 @@ pub mod chain;
 pub mod dialect;
 #[path = "../lookups.rs"]
 pub mod lookups;
+#[path = "../machine.rs"]
+pub mod machine;
 #[path = "proof.rs"]
 pub mod proof;
 #[cfg(feature = "stock-prover")]

@@ -19,6 +19,8 @@ pub mod erased;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;
+#[path = "../../../../demos/circuits/src/machine.rs"]
+pub mod machine;
 #[allow(dead_code)]
 #[path = "options.rs"]
 pub mod options;

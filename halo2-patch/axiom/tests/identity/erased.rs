@@ -7,6 +7,7 @@ use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::halo2curves::bn256::Fr;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
+use super::machine::Machine;
 use super::phases::Phases;
 use super::publics::Publics;
 use super::random::Random;
@@ -96,6 +97,7 @@ list! {
     Chain: Chain,
     Wide: Wide,
     Lookups: Lookups,
+    Machine: Machine,
     Publics: Publics,
     Selected: Selected,
     Random: Random,

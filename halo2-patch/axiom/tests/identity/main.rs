@@ -260,6 +260,11 @@ fn a_session_is_identical_for_lookups() {
 }
 
 #[test]
+fn a_session_is_identical_for_the_machine() {
+    is_identical::<drop_in::machine::Machine, stock::machine::Machine>(7);
+}
+
+#[test]
 #[ignore = "minutes: the same as above over up to 65536 rows"]
 fn a_session_is_identical_up_to_k_16() {
     (13..=16).for_each(is_identical::<drop_in::chain::Chain, stock::chain::Chain>);
