@@ -13,7 +13,7 @@ use crate::stages::arguments::{
     Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, Trash as TrashColumn, lookup,
     permutation, trash,
 };
-use crate::stages::{Builder, Program};
+use crate::stages::{Builder, Constraints, Program};
 use spillproof_kernels::field::KernelField;
 
 use crate::circuit::ConstraintSystem;
@@ -62,8 +62,8 @@ pub(crate) struct Numerator<F> {
     pub program: Program<F>,
     /// Columns without X and `l_0`, whose numbers follow.
     pub columns: usize,
-    /// What is folded: a group before this one is multiplied by as many `y`.
-    pub constraints: usize,
+    /// What is folded: a group of circuits before this one is multiplied by as many `y`.
+    pub constraints: Constraints<F>,
 }
 
 /// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew,
@@ -153,10 +153,10 @@ pub(crate) fn numerator<F: KernelField>(
             constraints.push(trash(&mut builder, &column));
         }
     }
-    let folded = builder.fold(&constraints, challenges.y);
+    let constraints = Constraints::new(builder, constraints, challenges.y);
     Numerator {
-        program: builder.finish(&[folded]),
+        program: constraints.program(),
         columns,
-        constraints: constraints.len(),
+        constraints,
     }
 }

@@ -21,7 +21,7 @@ use std::io;
 
 use crate::stages::lookup as lookup_argument;
 use crate::stages::permutation::{ProductSet, grand_product};
-use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles, recut};
+use crate::stages::{Builder, Source, evaluate_rows, quotient_in_tiles, quotient_of_constraints, recut};
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_commit::Basis;
 use spillproof_engine::column::{Column, Placement, Workspace};
@@ -441,7 +441,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             pieces = Some(match pieces {
                 None => of_group,
                 Some(before) => {
-                    let factor = challenges.y.pow([numerator.constraints as u64]);
+                    let factor = challenges.y.pow([numerator.constraints.len() as u64]);
                     let folded = |(before, piece): (&Column<ScalarOf<C>>, &Column<ScalarOf<C>>)| {
                         linear_combination(&[(factor, before), (ScalarOf::<C>::ONE, piece)], Placement::Auto)
                     };
@@ -467,7 +467,10 @@ impl<C: Curve> Prover<'_, '_, C> {
         sources.extend([Source::Identity, Source::FirstLagrange]);
         let (program, cosets) = (&numerator.program, &self.domain.cosets);
         Ok(match self.quotient_tile_rows {
-            None => quotient(self.workspace, &sources, program, cosets),
+            None => {
+                let numerator = (&numerator.constraints, program);
+                quotient_of_constraints(self.workspace, &sources, numerator, cosets)
+            }
             Some(rows) => quotient_in_tiles(self.workspace, &sources, program, cosets, rows),
         }?)
     }

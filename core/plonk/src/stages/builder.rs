@@ -15,7 +15,7 @@ use spillproof_kernels::field::KernelField;
 ///
 /// ```
 /// use ark_bn254::Fr;
-/// use crate::stages::Builder;
+/// use spillproof_plonk::stages::Builder;
 ///
 /// // The selector in column 2 switches on: the row's product of columns 0 and 1 is the next row's column 0.
 /// let mut builder = Builder::new();
@@ -170,6 +170,11 @@ impl<F: KernelField> Builder<F> {
     /// The program that computes `outputs`, in this order.
     pub fn finish(self, outputs: &[Value]) -> Program<F> {
         schedule(&self.nodes, outputs)
+    }
+
+    /// How each value is made: operands come before what is made of them.
+    pub(super) fn nodes(&self) -> &[Node<F>] {
+        &self.nodes
     }
 
     fn shift(&mut self, a: Value, shift: F) -> Value {

@@ -5,6 +5,7 @@
 //! vectors, made once from all constraints with a [`Builder`]; challenges, and the random values of the last
 //! rows. What flows out: columns.
 //!
+//! - [`Constraints`]: all of a proof's as one program, or as several that add up to it.
 //! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on
 //!   slices.
 //! - [`windows`]: a program over columns of values, row by row.
@@ -24,6 +25,7 @@
 
 pub mod arguments;
 pub mod builder;
+mod constraints;
 pub mod copies;
 pub(crate) mod evaluate;
 mod fixed;
@@ -43,11 +45,14 @@ pub mod windows;
 pub(crate) mod witness;
 
 pub use builder::Builder;
+pub use constraints::Constraints;
 pub use copies::Copies;
 pub use fixed::FixedCells;
 pub use indicator::indicator;
 pub use program::{Program, Value};
-pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
+pub use quotient::{
+    CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles, quotient_of_constraints,
+};
 pub use recut::recut;
 pub use selectors::Selectors;
 pub use sort::SortPlan;

@@ -21,8 +21,8 @@ use spillproof_engine::stream::{
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
 use spillproof_plonk::stages::{
-    Builder, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows, indicator, lookup,
-    quotient, recut, sort, witness_column,
+    Builder, Constraints, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows,
+    indicator, lookup, quotient, quotient_of_constraints, recut, sort, witness_column,
 };
 
 const LOG_N: u32 = 15;
@@ -178,6 +178,32 @@ fn program() -> Program<Fr> {
     builder.finish(&[sum])
 }
 
+/// Two constraints of three columns each.
+fn constraints() -> Constraints<Fr> {
+    let mut builder = Builder::new();
+    let product = |builder: &mut Builder<Fr>, columns: [(usize, i32); 3]| {
+        let [a, b, c] = columns.map(|(column, rotation)| builder.query(column, rotation));
+        let product = builder.mul(a, b);
+        builder.sub(product, c)
+    };
+    let values = vec![
+        product(&mut builder, [(0, 0), (1, 1), (5, 2)]),
+        product(&mut builder, [(2, 0), (3, -1), (4, 0)]),
+    ];
+    Constraints::new(builder, values, Fr::from(9u64))
+}
+
+fn domain(log_cosets: u32) -> CosetDomain<Fr> {
+    CosetDomain {
+        log_n: LOG_N,
+        omega: omega(),
+        log_cosets,
+        extended_omega: Fr::get_root_of_unity(ROWS << log_cosets).unwrap(),
+        shift: Fr::from(7u64),
+        pieces: (1 << log_cosets) - usize::from(log_cosets > 1),
+    }
+}
+
 #[test]
 fn transforms_and_sums() {
     compare("ntt", 1, |_, given| {
@@ -316,15 +342,14 @@ fn arguments_and_quotient() {
         compare("quotient", 2, |workspace, given| {
             let mut sources: Vec<_> = given.columns.iter().map(Source::Coefficients).collect();
             sources.extend([Source::Identity, Source::FirstLagrange]);
-            let domain = CosetDomain {
-                log_n: LOG_N,
-                omega: omega(),
-                log_cosets,
-                extended_omega: Fr::get_root_of_unity(ROWS << log_cosets).unwrap(),
-                shift: Fr::from(7u64),
-                pieces: (1 << log_cosets) - usize::from(log_cosets > 1),
-            };
-            quotient(workspace, &sources, &program(), &domain)
+            quotient(workspace, &sources, &program(), &domain(log_cosets))
+        });
+        compare("quotient in groups", 4, |workspace, given| {
+            let mut sources: Vec<_> = given.columns.iter().map(Source::Coefficients).collect();
+            sources.extend([Source::Identity, Source::FirstLagrange]);
+            let constraints = constraints();
+            let numerator = (&constraints, &constraints.program());
+            quotient_of_constraints(workspace, &sources, numerator, &domain(log_cosets))
         });
     }
 }

@@ -17,7 +17,9 @@ use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, ntt_in_tiles};
 use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
 use spillproof_plonk::stages::sort::sort_as_planned;
-use spillproof_plonk::stages::{Builder, CosetDomain, SortPlan, Source, lookup, quotient};
+use spillproof_plonk::stages::{
+    Builder, Constraints, CosetDomain, SortPlan, Source, lookup, quotient, quotient_of_constraints,
+};
 
 const K: u32 = 12;
 /// Elements of the transform, which takes two passes in tiles of half that.
@@ -136,8 +138,8 @@ fn product(workspace: &Workspace, values: &[Fr]) -> Result<(Vec<Fr>, Fr)> {
     Ok((z.to_vec()?, last))
 }
 
-/// Writes two columns and takes a quotient of them on two cosets, in panels and tiles.
-fn take_quotient(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Vec<Fr>>> {
+/// Writes two columns and takes a quotient of them on two cosets: in panels and tiles, or in groups of constraints.
+fn take_quotient(workspace: &Workspace, values: &[Fr], in_groups: bool) -> Result<Vec<Vec<Fr>>> {
     let columns = [
         written(workspace, values)?,
         written(workspace, &[values, values].concat()[1..=values.len()])?,
@@ -146,7 +148,8 @@ fn take_quotient(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Vec<Fr>>> {
     let (a, b, a_before) = (builder.query(0, 1), builder.query(1, 0), builder.query(0, -1));
     let product = builder.mul(a, b);
     let difference = builder.sub(product, a_before);
-    let program = builder.finish(&[difference]);
+    let constraints = Constraints::new(builder, vec![difference, product], Fr::from(9u64));
+    let program = constraints.program();
     let domain = CosetDomain {
         log_n: LOG_N,
         omega: omega(HALO2_ROOT_OF_UNITY, LOG_N)?,
@@ -159,7 +162,10 @@ fn take_quotient(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Vec<Fr>>> {
         Source::Coefficients(&columns[0]),
         Source::Coefficients(&columns[1]),
     ];
-    let pieces = quotient(workspace, &sources, &program, &domain)?;
+    let pieces = match in_groups {
+        true => quotient_of_constraints(workspace, &sources, (&constraints, &program), &domain),
+        false => quotient(workspace, &sources, &program, &domain),
+    }?;
     pieces.iter().map(Column::to_vec).collect()
 }
 
@@ -304,9 +310,11 @@ fn every_fault_in_a_quotient() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let values: Vec<Fr> = (0..1 << LOG_N).map(|_| Fr::rand(&mut rng)).collect();
     for backend in [Backend::Auto, Backend::Pread] {
-        try_all(dir.path(), backend, 0, |workspace| {
-            take_quotient(workspace, &values)
-        });
+        for in_groups in [false, true] {
+            try_all(dir.path(), backend, 0, |workspace| {
+                take_quotient(workspace, &values, in_groups)
+            });
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_engine::Error;
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof_plonk::stages::{
-    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
+    Builder, Constraints, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient,
+    quotient_in_tiles, quotient_of_constraints,
 };
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::{EvaluationDomain, LagrangeCoeff, Polynomial};
@@ -64,7 +65,48 @@ fn random_steps(rng: &mut ChaCha20Rng, columns: usize, len: usize) -> Vec<Step> 
     steps
 }
 
+/// Constraints of two or three neighbouring columns each, some of them with a computed one.
+fn narrow_steps(rng: &mut ChaCha20Rng, columns: usize, constraints: usize) -> Vec<Step> {
+    let (mut steps, mut parts) = (Vec::new(), Vec::new());
+    for _ in 0..constraints {
+        let column = 2 + rng.gen_range(0..columns);
+        let next = 2 + (column - 1) % columns;
+        let at = steps.len();
+        steps.extend([
+            Step::Query(column, 0),
+            Step::Query(next, [-9, -1, 0, 1, 2, 40][rng.gen_range(0..6)]),
+            Step::Query(
+                [0, 1, 1, column, next][rng.gen_range(0..5)],
+                [-1, 0, 1, 3][rng.gen_range(0..4)],
+            ),
+            Step::Mul(at, at + 1),
+            Step::Sub(at + 3, at + 2),
+            Step::Mul(at + 4, at + 2),
+        ]);
+        parts.push(at + 5);
+    }
+    steps.push(Step::Fold(parts, Fr::rand(rng)));
+    steps
+}
+
+/// What is folded in the end.
+fn constraints(steps: &[Step]) -> Constraints<Fr> {
+    let (mut builder, made) = values(&steps[..steps.len() - 1]);
+    match &steps[steps.len() - 1] {
+        Step::Fold(parts, factor) => {
+            let parts = parts.iter().map(|part| made[*part]).collect();
+            Constraints::new(std::mem::take(&mut builder), parts, *factor)
+        }
+        _ => unreachable!("the last step folds"),
+    }
+}
+
 fn program(steps: &[Step]) -> Program<Fr> {
+    let (builder, made) = values(steps);
+    builder.finish(&made[made.len() - 1..])
+}
+
+fn values(steps: &[Step]) -> (Builder<Fr>, Vec<Value>) {
     let mut builder = Builder::new();
     let mut made: Vec<Value> = Vec::new();
     for step in steps {
@@ -85,7 +127,7 @@ fn program(steps: &[Step]) -> Program<Fr> {
         };
         made.push(value);
     }
-    builder.finish(&made[made.len() - 1..])
+    (builder, made)
 }
 
 fn naive(steps: &[Step], query: impl Fn(usize, i32) -> Fr) -> Fr {
@@ -122,11 +164,25 @@ struct Case {
 impl Case {
     fn new(seed: u64, log_n: u32, pieces: usize, columns: usize, steps: usize) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let n = 1usize << log_n;
         let columns: Vec<Vec<Fr>> = (0..columns)
-            .map(|_| (0..n).map(|_| Fr::rand(&mut rng)).collect())
+            .map(|_| (0..1 << log_n).map(|_| Fr::rand(&mut rng)).collect())
             .collect();
         let steps = random_steps(&mut rng, columns.len() + 2, steps);
+        Self::of(columns, steps, log_n, pieces)
+    }
+
+    /// Many columns, and constraints that read few of them each.
+    fn narrow(seed: u64, log_n: u32, pieces: usize, columns: usize, constraints: usize) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let columns: Vec<Vec<Fr>> = (0..columns)
+            .map(|_| (0..1 << log_n).map(|_| Fr::rand(&mut rng)).collect())
+            .collect();
+        let steps = narrow_steps(&mut rng, columns.len(), constraints);
+        Self::of(columns, steps, log_n, pieces)
+    }
+
+    fn of(columns: Vec<Vec<Fr>>, steps: Vec<Step>, log_n: u32, pieces: usize) -> Self {
+        let n = 1usize << log_n;
         let stock_domain = EvaluationDomain::<stock::Fr>::new(pieces as u32 + 1, log_n);
         let extended_omega = stock_domain.get_extended_omega();
         let domain = CosetDomain {
@@ -143,6 +199,7 @@ impl Case {
             domain,
             wanted: Vec::new(),
         };
+        assert_eq!(case.columns[0].len(), n);
         case.solve(&stock_domain);
         case
     }
@@ -204,8 +261,23 @@ impl Case {
         })
     }
 
+    fn run_constraints(&self, workspace: &Workspace) -> spillproof_engine::Result<Vec<Column<Fr>>> {
+        self.on(workspace, |sources, program| {
+            let numerator = (&constraints(&self.steps), program);
+            quotient_of_constraints(workspace, sources, numerator, &self.domain)
+        })
+    }
+
     fn check(&self, workspace: &Workspace, tile_rows: u64, about: &str) {
         let pieces = self.run(workspace, tile_rows).expect(about);
+        self.check_pieces(&pieces, about);
+        if tile_rows == 0 {
+            drop(pieces);
+            self.check_pieces(&self.run_constraints(workspace).expect(about), about);
+        }
+    }
+
+    fn check_pieces(&self, pieces: &[Column<Fr>], about: &str) {
         assert_eq!(pieces.len(), self.domain.pieces, "{about}");
         let n = 1 << self.domain.log_n;
         for (s, (piece, wanted)) in pieces.iter().zip(self.wanted.chunks(n)).enumerate() {
@@ -254,6 +326,50 @@ proptest! {
         let about = format!("seed {seed}");
         with_threads(threads, || case.check(&place.workspace, tile_rows, &about));
         prop_assert_eq!(place.workspace.budget.held_bytes(), 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn groups_of_constraints_give_the_quotients_of_the_extended_domain(
+        seed in 0u64..1 << 60, log_n in 3u32..=10, pieces in 1usize..=8, columns in 2usize..60, constraints in 1usize..90,
+        log_budget in 18u32..=23, threads in prop::sample::select(vec![1usize, 2, 5]),
+    ) {
+        let case = Case::narrow(seed, log_n, pieces, columns, constraints);
+        let place = place(1 << log_budget);
+        let about = format!("seed {seed}");
+        with_threads(threads, || match case.run_constraints(&place.workspace) {
+            Ok(pieces) => case.check_pieces(&pieces, &about),
+            Err(Error::BudgetTooSmall { .. } | Error::OverBudget { .. }) => assert!(log_budget < 22, "{about}"),
+            Err(error) => panic!("{about}: {error}"),
+        });
+        prop_assert_eq!(place.workspace.budget.held_bytes(), 0);
+    }
+}
+
+/// Of few rows and many columns, nothing is written but the pieces, and no column is read much more than once.
+#[test]
+fn groups_of_constraints_write_pieces_only() {
+    let case = Case::narrow(5, 10, 4, 120, 300);
+    let column_bytes = 32u64 << 10;
+    for (budget, most_read) in [(1 << 20, 180), (2 << 20, 150), (64 << 20, 120)] {
+        let place = place(budget);
+        let moved = || place.workspace.storage.stats();
+        case.on(&place.workspace, |sources, program| {
+            let before = moved();
+            let numerator = (&constraints(&case.steps), program);
+            let pieces = quotient_of_constraints(&place.workspace, sources, numerator, &case.domain);
+            let pieces = pieces.expect("a quotient");
+            let after = moved();
+            let (read, written) = (
+                after.bytes_read - before.bytes_read,
+                after.bytes_written - before.bytes_written,
+            );
+            assert!(written <= 4 * column_bytes, "{written} bytes written in {budget}");
+            assert!(read <= most_read * column_bytes, "{read} bytes read in {budget}");
+            case.check_pieces(&pieces, "groups");
+        });
     }
 }
 

@@ -23,6 +23,7 @@
 
 mod coset;
 mod domain;
+mod in_groups;
 mod lanes;
 mod matrix;
 mod offload;
@@ -36,9 +37,11 @@ pub use domain::{CosetDomain, Source};
 pub use plan::QuotientPlan;
 pub use shape::QuotientShape;
 
+use self::in_groups::Groups;
 use self::matrix::{Matrix, inverse};
 use self::tile::Coset;
 use self::walk::{Input, Walks};
+use super::constraints::Constraints;
 use super::program::Program;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
@@ -62,7 +65,21 @@ pub fn quotient<F: KernelField + NttElement<F> + Element>(
     numerator: &Program<F>,
     domain: &CosetDomain<F>,
 ) -> Result<Vec<Column<F>>> {
-    workspace.run(|| planned(workspace, sources, numerator, domain, None))
+    workspace.run(|| planned(workspace, sources, (numerator, None), domain, None))
+}
+
+/// As [`quotient`], of the program of `constraints`. Of few rows, the constraints are taken in groups (`in_groups`), where that moves
+/// less and there is no accelerator that could take the cosets.
+///
+/// # Errors
+/// As [`quotient`].
+pub fn quotient_of_constraints<F: KernelField + NttElement<F> + Element>(
+    workspace: &Workspace,
+    sources: &[Source<'_, F>],
+    (constraints, program): (&Constraints<F>, &Program<F>),
+    domain: &CosetDomain<F>,
+) -> Result<Vec<Column<F>>> {
+    workspace.run(|| planned(workspace, sources, (program, Some(constraints)), domain, None))
 }
 
 /// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much
@@ -83,13 +100,13 @@ pub fn quotient_in_tiles<F: KernelField + NttElement<F> + Element>(
         }
         .into());
     }
-    workspace.run(|| planned(workspace, sources, numerator, domain, Some(tile_rows)))
+    workspace.run(|| planned(workspace, sources, (numerator, None), domain, Some(tile_rows)))
 }
 
 fn planned<F: KernelField + NttElement<F> + Element>(
     workspace: &Workspace,
     sources: &[Source<'_, F>],
-    numerator: &Program<F>,
+    (numerator, constraints): (&Program<F>, Option<&Constraints<F>>),
     domain: &CosetDomain<F>,
     tile_rows: Option<u64>,
 ) -> Result<Vec<Column<F>>> {
@@ -99,16 +116,29 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     let results = shape.results_in(&workspace.budget);
     // A dry run has no disk.
     let free_disk = workspace.storage.free_bytes().unwrap_or(u64::MAX);
-    let plan = QuotientPlan::choose(&shape, available, free_disk, results, tile_rows).map_err(|needed| {
-        Error::BudgetTooSmall {
-            what: format!(
-                "the quotient of {} columns of 2^{} beside {held} bytes held",
-                shape.read.len(),
-                shape.log_n
-            ),
-            needed_bytes: needed + held,
-            limit_bytes: workspace.budget.limit_bytes(),
+    let plan = QuotientPlan::choose(&shape, available, free_disk, results, tile_rows);
+    let groups = constraints.and_then(|constraints| {
+        let room = (available, results);
+        Groups::choose(sources, constraints, (&shape, domain), room, plan.as_ref().ok())
+    });
+    if let Some(groups) = groups {
+        if workspace.is_dry() {
+            plan.iter().for_each(|plan| offer(workspace, plan));
+            return groups.rehearse(workspace, sources, domain);
         }
+        // A plan knows no accelerator, so what it says of groups is kept where tiles have no room.
+        if workspace.accelerator.is_none() || plan.is_err() {
+            return groups.run(workspace, sources, domain);
+        }
+    }
+    let plan = plan.map_err(|needed| Error::BudgetTooSmall {
+        what: format!(
+            "the quotient of {} columns of 2^{} beside {held} bytes held",
+            shape.read.len(),
+            shape.log_n
+        ),
+        needed_bytes: needed + held,
+        limit_bytes: workspace.budget.limit_bytes(),
     })?;
     tracing::debug!(?plan, leased_bytes = plan.leased_bytes(), "quotient");
     if workspace.is_dry() {
@@ -125,16 +155,23 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     pieces
 }
 
+/// For the dry run: each coset is offered to an accelerator.
+fn offer(workspace: &Workspace, plan: &QuotientPlan) {
+    if let Some(dry_run) = workspace.dry_run() {
+        for _ in 0..1u64 << plan.log_cosets() {
+            dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
+        }
+    }
+}
+
 /// The dry run of a quotient that is cut like this.
 fn rehearse<F: KernelField + Element>(
     workspace: &Workspace,
     numerator: &Program<F>,
     plan: &QuotientPlan,
 ) -> Result<Vec<Column<F>>> {
+    offer(workspace, plan);
     if let Some(dry_run) = workspace.dry_run() {
-        for _ in 0..1u64 << plan.log_cosets() {
-            dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
-        }
         let _held = workspace.hold(plan.leased_bytes(), WHAT)?;
         dry_run.moved(plan.bytes_read(), plan.bytes_written());
         dry_run.disk_taken(plan.disk_bytes());
@@ -213,6 +250,20 @@ fn check<F: KernelField + Element>(
     Ok(())
 }
 
+/// For each piece the factors of the remainders of all cosets.
+fn factors_of_pieces<F: KernelField>(domain: &CosetDomain<F>) -> Result<Vec<Vec<F>>> {
+    let (n, cosets) = (1u64 << domain.log_n, 1u64 << domain.log_cosets);
+    let shift_inverse = inverse(domain.shift)?.pow([n]);
+    let root_inverse = inverse(domain.extended_omega)?.pow([n]);
+    let cosets_inverse = inverse(F::from(cosets))?;
+    let of_piece = |s: u64| {
+        let common = shift_inverse.pow([s]).times(&cosets_inverse);
+        let of_coset = |t: u64| root_inverse.pow([s * t]).times(&common);
+        (0..cosets).map(of_coset).collect()
+    };
+    Ok((0..domain.pieces as u64).map(of_piece).collect())
+}
+
 struct Quotient<'a, F> {
     matrix: Matrix<'a, F>,
     sources: &'a [Source<'a, F>],
@@ -252,18 +303,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         if self.domain.pieces == 0 {
             return Ok(Vec::new());
         }
-        let n = 1u64 << self.domain.log_n;
-        let shift_inverse = inverse(self.domain.shift)?.pow([n]);
-        let root_inverse = inverse(self.domain.extended_omega)?.pow([n]);
-        let cosets_inverse = inverse(F::from(cosets))?;
-        let factors: Vec<Vec<F>> = (0..self.domain.pieces as u64)
-            .map(|s| {
-                let common = shift_inverse.pow([s]).times(&cosets_inverse);
-                (0..cosets)
-                    .map(|t| root_inverse.pow([s * t]).times(&common))
-                    .collect()
-            })
-            .collect();
+        let factors = factors_of_pieces(self.domain)?;
         let columns: Vec<&Column<F>> = remainders.iter().collect();
         linear_combinations_in_chunks(&columns, &factors, plan.results, plan.chunk)
     }

@@ -50,9 +50,9 @@ pub(super) struct Window<F: Copy> {
 
 /// A row that has come, and has to be made values.
 pub(super) struct NewRow<'a, F> {
-    values: &'a mut [F],
-    row: i64,
-    source: RowSource,
+    pub values: &'a mut [F],
+    pub row: i64,
+    pub source: RowSource,
 }
 
 impl<F: KernelField + NttElement<F> + Element> Window<F> {
@@ -171,7 +171,7 @@ fn make_values<F: KernelField + NttElement<F>>(rows: Vec<NewRow<F>>, coset: &Cos
 
 impl<F: KernelField + NttElement<F>> NewRow<'_, F> {
     /// Makes the row values of a column that is computed, on this thread.
-    fn compute(mut self, coset: &Coset<F>) {
+    pub fn compute(mut self, coset: &Coset<F>) {
         match self.source {
             RowSource::Read => {}
             RowSource::Identity => self.points(coset, F::ZERO),
