@@ -9,6 +9,9 @@
 //! [`circuits_together`], by one program, and added up with powers of `y`: neither the program nor the
 //! columns that are read at a time grow with the circuits of a proof.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::stages::arguments::{
     Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, Trash as TrashColumn, lookup,
     permutation, trash,
@@ -64,6 +67,23 @@ pub(crate) struct Numerator<F> {
     pub columns: usize,
     /// What is folded: a group of circuits before this one is multiplied by as many `y`.
     pub constraints: Constraints<F>,
+}
+
+/// The numerators of dry runs, whose challenges are any, so that those of one circuit have the same: by how many circuits they are of.
+pub(crate) struct Numerators<F>(Mutex<BTreeMap<usize, Arc<Numerator<F>>>>);
+
+impl<F> Default for Numerators<F> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<F> Numerators<F> {
+    /// That of so many circuits, which `make` makes once.
+    pub fn get(&self, circuits: usize, make: impl FnOnce() -> Numerator<F>) -> Arc<Numerator<F>> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(made.entry(circuits).or_insert_with(|| Arc::new(make())))
+    }
 }
 
 /// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew,

@@ -26,7 +26,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::input::Values;
 use crate::keygen::{Keygen, ProvingColumns};
-use crate::numerator::{Challenges, circuits_together, numerator};
+use crate::numerator::{Challenges, Numerators, circuits_together, numerator};
 use crate::openings::Opening;
 use crate::outside::{Blinded, Outside, Randomness, Transcript};
 use crate::protocol::{Ending, OpeningScheme, Protocol};
@@ -105,7 +105,11 @@ impl<F: ProverField> Shape<F> {
             opening,
             ..self.protocol
         };
-        let way = |protocol| move |workspace: &Workspace| self.dry_run::<C, T>(protocol, workspace);
+        let numerators = Numerators::default();
+        let way = |protocol| {
+            let numerators = &numerators;
+            move |workspace: &Workspace| self.dry_run::<C, T>(protocol, numerators, workspace)
+        };
         let ways: Vec<_> = schemes.map(of_scheme).map(way).collect();
         let ways: Vec<&DryRunOf<'_>> = ways.iter().map(|way| way as _).collect();
         f(&ways)
@@ -115,9 +119,10 @@ impl<F: ProverField> Shape<F> {
     fn dry_run<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
         protocol: Protocol,
+        numerators: &Numerators<F>,
         workspace: &Workspace,
     ) -> spillproof_engine::Result<()> {
-        match self.run::<C, T>(protocol, workspace) {
+        match self.run::<C, T>(protocol, numerators, workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.
@@ -128,6 +133,7 @@ impl<F: ProverField> Shape<F> {
     fn run<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
         protocol: Protocol,
+        numerators: &Numerators<F>,
         workspace: &Workspace,
     ) -> Result<()> {
         self.domain.check()?;
@@ -148,7 +154,7 @@ impl<F: ProverField> Shape<F> {
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
         let instances = F::instance_columns(workspace, domain, &public)?;
-        let mut rounds = Rounds::dry(protocol, &mut outside, self.keeps_rounds);
+        let mut rounds = Rounds::dry(protocol, &mut outside, self.keeps_rounds, numerators);
         let mut challenges = vec![None; cs.challenge_phases.len()];
         let mut advice = Vec::with_capacity(self.circuits);
         for (public, instance) in public.iter().zip(&instances) {

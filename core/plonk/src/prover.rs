@@ -18,6 +18,7 @@
 //! Memory: what the engine leases, and a few values for each column; nothing that grows with `n = 2^k`.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::stages::lookup as lookup_argument;
 use crate::stages::permutation::{ProductSet, grand_product};
@@ -424,7 +425,13 @@ impl<C: Curve> Prover<'_, '_, C> {
         circuits: &[Polynomials<ScalarOf<C>>],
         challenges: &Challenges<ScalarOf<C>>,
     ) -> Result<Vec<Column<ScalarOf<C>>>> {
-        let of = |circuits| numerator(self.cs, self.domain.delta, circuits, challenges);
+        let of = |circuits| {
+            let make = || numerator(self.cs, self.domain.delta, circuits, challenges);
+            match self.rounds.numerators {
+                Some(of_dry_runs) => of_dry_runs.get(circuits, make),
+                None => Arc::new(make()),
+            }
+        };
         let together = circuits_together(self.cs, circuits.len());
         let whole = of(together);
         let mut pieces: Option<Vec<Column<ScalarOf<C>>>> = None;

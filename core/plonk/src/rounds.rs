@@ -26,6 +26,7 @@ use crate::domain::Domain;
 use crate::draws::{DIGEST_BYTES, Drawn, Draws, Tail};
 use crate::error::Result;
 use crate::input::Values;
+use crate::numerator::Numerators;
 use crate::outside::{Blinded, Outside};
 use crate::protocol::Protocol;
 
@@ -37,6 +38,8 @@ pub struct Rounds<'p, C: Curve = Config> {
     pub(crate) protocol: Protocol,
     pub(crate) outside: &'p mut dyn Outside<C>,
     keeping: Keeping,
+    /// Of a dry run.
+    pub(crate) numerators: Option<&'p Numerators<ScalarOf<C>>>,
     /// How many there were.
     count: usize,
 }
@@ -67,6 +70,7 @@ impl<'p, C: Curve> Rounds<'p, C> {
             protocol,
             outside,
             keeping,
+            numerators: None,
             count: 0,
         };
         let kept = rounds.left() as u64;
@@ -77,7 +81,12 @@ impl<'p, C: Curve> Rounds<'p, C> {
     }
 
     /// Rounds of a dry run, in which keeping takes what it would take.
-    pub(crate) fn dry(protocol: Protocol, outside: &'p mut dyn Outside<C>, are_kept: bool) -> Self {
+    pub(crate) fn dry(
+        protocol: Protocol,
+        outside: &'p mut dyn Outside<C>,
+        are_kept: bool,
+        numerators: &'p Numerators<ScalarOf<C>>,
+    ) -> Self {
         let keeping = match are_kept {
             true => Keeping::Dry,
             false => Keeping::Nothing,
@@ -86,6 +95,7 @@ impl<'p, C: Curve> Rounds<'p, C> {
             protocol,
             outside,
             keeping,
+            numerators: Some(numerators),
             count: 0,
         }
     }

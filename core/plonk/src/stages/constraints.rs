@@ -1,26 +1,35 @@
 //! Constraints that a challenge puts together, as one program, or as several that add up to it.
 //!
 //! The sum is `c_0 y^(m-1) + c_1 y^(m-2) + .. + c_(m-1)`: Horner's rule, which [`Builder::fold`] takes. A part has
-//! some of the terms, with their powers, so parts add up to the whole whatever is in which. A part is filled with
-//! the constraint that brings the fewest new columns, until the next one would bring too many: what constraints
-//! have in common comes to lie in one part.
+//! some of the terms, with their powers, so parts add up to the whole whatever is in which. Next to a part comes, of
+//! the constraints that have a column of few constraints in common with it, the one that brings the fewest new ones, until it would bring
+//! too many: what constraints have in common comes to lie in one part.
 //!
 //! Memory: for each constraint the numbers of its columns.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::builder::Builder;
 use super::program::{Node, Program, Value};
 use super::schedule::schedule;
 use spillproof_kernels::field::KernelField;
 
+/// A column of so many constraints at most says that they belong together: a selector of all gates does not.
+const FEW: usize = 16;
+
 /// Constraints, and the challenge that puts them together.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Constraints<F> {
     builder: Builder<F>,
     values: Vec<Value>,
     challenge: F,
+    /// By the most columns of each: dry runs ask for them again and again.
+    parts: Mutex<BTreeMap<usize, Option<Parts<F>>>>,
 }
+
+/// Programs that add up to the whole.
+pub(super) type Parts<F> = Arc<[Program<F>]>;
 
 impl<F: KernelField> Constraints<F> {
     /// Of values of `builder`, the first of which gets the highest power of `challenge`.
@@ -29,6 +38,7 @@ impl<F: KernelField> Constraints<F> {
             builder,
             values,
             challenge,
+            parts: Mutex::default(),
         }
     }
 
@@ -50,8 +60,14 @@ impl<F: KernelField> Constraints<F> {
     }
 
     /// As programs that add up to [`Self::program`], each over at most `columns_max` of the columns that are
-    /// `read`; `None` if one constraint is over more.
-    pub(super) fn parts(&self, columns_max: usize, read: impl Fn(usize) -> bool) -> Option<Vec<Program<F>>> {
+    /// `read`, which are the same in each call; `None` if one constraint is over more.
+    pub(super) fn parts(&self, columns_max: usize, read: impl Fn(usize) -> bool) -> Option<Parts<F>> {
+        let mut known = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = known.entry(columns_max);
+        parts.or_insert_with(|| self.cut(columns_max, read)).clone()
+    }
+
+    fn cut(&self, columns_max: usize, read: impl Fn(usize) -> bool) -> Option<Parts<F>> {
         let columns = self.columns(read);
         if columns.iter().any(|columns| columns.len() > columns_max) {
             return None;
@@ -112,27 +128,34 @@ fn groups(columns: &[Vec<usize>], columns_max: usize) -> Vec<Vec<usize>> {
     }
     let (mut groups, mut group) = (Vec::new(), Vec::new());
     let mut held = HashSet::new();
-    // How many columns each item that is left would bring, the fewest first.
+    // Items that have no column in common with the group but those that many have, and the others: by how many columns they would
+    // bring.
+    let mut far: BTreeSet<usize> = (0..columns.len()).collect();
+    let mut near = BTreeSet::new();
     let mut missing: Vec<usize> = columns.iter().map(Vec::len).collect();
-    let mut left: BTreeSet<(usize, usize)> = (missing.iter().copied()).zip(0..).collect();
-    while let Some(&(brings, item)) = left.first() {
+    loop {
+        let nearest = near.first().copied();
+        let Some((brings, item)) = nearest.or_else(|| far.first().map(|item| (missing[*item], *item))) else {
+            break;
+        };
         if held.len() + brings > columns_max {
             groups.push(std::mem::take(&mut group));
             held.clear();
-            left = left
-                .iter()
-                .map(|(_, item)| (columns[*item].len(), *item))
-                .collect();
-            left.iter().for_each(|(brings, item)| missing[*item] = *brings);
+            far.extend(std::mem::take(&mut near).into_iter().map(|(_, item)| item));
+            far.iter().for_each(|item| missing[*item] = columns[*item].len());
             continue;
         }
-        left.pop_first();
+        if !near.remove(&(brings, item)) {
+            far.remove(&item);
+        }
         group.push(item);
         for &column in columns[item].iter().filter(|column| held.insert(**column)) {
+            let is_shared_by_few = items_of[column].len() <= FEW;
             for &other in &items_of[column] {
-                if left.remove(&(missing[other], other)) {
-                    missing[other] -= 1;
-                    left.insert((missing[other], other));
+                let was_near = near.remove(&(missing[other], other));
+                missing[other] -= usize::from(was_near || far.contains(&other));
+                if was_near || is_shared_by_few && far.remove(&other) {
+                    near.insert((missing[other], other));
                 }
             }
         }
@@ -164,12 +187,24 @@ mod tests {
         }
     }
 
+    /// Gates of a selector, and lookups of one table in what the gates have.
+    #[test]
+    fn columns_of_many_constraints_do_not_count() {
+        let (selector, table) = (0, 1);
+        let of_unit = |unit: usize| (2 + 5 * unit)..(2 + 5 * unit + 5);
+        let gates = (0..40).map(|unit| [vec![selector], of_unit(unit).take(2).collect()].concat());
+        let lookups = (0..40).map(|unit| [vec![table], of_unit(unit).skip(1).collect()].concat());
+        let columns: Vec<Vec<usize>> = gates.chain(lookups).collect();
+        let groups = groups(&columns, 52);
+        assert_eq!(groups.len(), 4, "{groups:?}");
+    }
+
     #[test]
     fn what_shares_columns_is_in_one_group() {
-        // Ten chains of three items each, listed by their place in the chain.
-        let columns: Vec<Vec<usize>> = (0..3)
-            .flat_map(|place| (0..10).map(move |chain| vec![10 * chain + place, 10 * chain + place + 1]))
-            .collect();
+        // Ten chains of three items each, listed by their place in the chain, and an item of each chain's end alone.
+        let chains = |place| (0..10).map(move |chain| vec![10 * chain + place, 10 * chain + place + 1]);
+        let ends = (0..10).map(|chain| vec![10 * chain + 3]);
+        let columns: Vec<Vec<usize>> = ends.chain((0..3).flat_map(chains)).collect();
         let groups = groups(&columns, 12);
         assert_eq!(groups.len(), 4, "{groups:?}");
         let read: usize = (groups.iter())

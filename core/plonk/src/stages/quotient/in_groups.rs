@@ -17,14 +17,14 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::WHAT;
 use super::domain::{CosetDomain, Source};
 use super::matrix::inverse;
-use super::plan::QuotientPlan;
 use super::shape::{QuotientShape, SCALAR_BYTES, halo};
 use super::tile::{Coset, NewRow};
-use crate::stages::constraints::Constraints;
+use crate::stages::constraints::{Constraints, Parts};
 use crate::stages::evaluate::register_scalars;
 use crate::stages::program::Program;
 use spillproof_engine::Result;
@@ -46,8 +46,8 @@ const LOG_ROWS_MAX: u32 = 16;
 const LOG_ROW_MAX: u32 = 7;
 /// This part of what is available stays free.
 const RESERVED_SHARE: u64 = 16;
-/// Columns are taken to a coset at most this often in all groups together, by halves of their number.
-const HALVES_MAX: usize = 3;
+/// Columns that are in several groups, at most: this part of all.
+const AGAIN_SHARE: usize = 4;
 /// Values that one core adds at a time.
 const ADDED_VALUES: usize = 4096;
 
@@ -68,14 +68,17 @@ struct Window {
 
 /// Constraints, and the columns that they read.
 struct Group<F> {
-    program: Program<F>,
-    /// Those that are read first.
+    parts: Parts<F>,
+    /// Which of them it is.
+    part: usize,
+    /// Columns: those that are read first.
     windows: Vec<Window>,
     read: usize,
 }
 
 impl<F: KernelField> Group<F> {
-    fn new(program: Program<F>, sources: &[Source<'_, F>], log_n1: u32) -> Self {
+    fn new(parts: &Parts<F>, part: usize, sources: &[Source<'_, F>], log_n1: u32) -> Self {
+        let program = &parts[part];
         let window = |(column, source): (usize, &Source<'_, F>)| {
             let (first, last) = program.rotations(column)?;
             let around = (first.min(0), last.max(0));
@@ -92,10 +95,15 @@ impl<F: KernelField> Group<F> {
         let read = windows.len();
         windows.extend(computed);
         Self {
-            program,
+            parts: Arc::clone(parts),
+            part,
             windows,
             read,
         }
+    }
+
+    fn program(&self) -> &Program<F> {
+        &self.parts[self.part]
     }
 
     /// Rows of all its columns.
@@ -123,50 +131,47 @@ pub(super) struct Groups<F> {
 }
 
 impl<F: KernelField + NttElement<F> + Element> Groups<F> {
-    /// The groups that fit `available` bytes, if they read and write less than `plan`, where there is one, and few columns are taken
-    /// to a coset more than once.
+    /// The groups that fit `available` bytes, if few columns are in several of them.
     pub fn choose(
         sources: &[Source<'_, F>],
         constraints: &Constraints<F>,
         (shape, domain): (&QuotientShape, &CosetDomain<F>),
         (available, results): (u64, Placement),
-        plan: Option<&QuotientPlan>,
     ) -> Option<Self> {
         if domain.log_n > LOG_ROWS_MAX || domain.pieces == 0 || constraints.is_empty() {
             return None;
         }
         let log_n2 = domain.log_n.min(LOG_ROW_MAX);
+        let log_n1 = domain.log_n - log_n2;
         let roomy_bytes = available - available / RESERVED_SHARE;
         let column_bytes = SCALAR_BYTES << domain.log_n;
-        // Coefficients, values, and frames on their way.
-        let mut columns_max = (roomy_bytes / (3 * column_bytes)).min(shape.read.len() as u64) as usize;
-        while columns_max > 0 {
-            let is_read = |column: usize| matches!(sources[column], Source::Coefficients(_));
-            let parts = constraints.parts(columns_max, is_read)?;
-            let log_n1 = domain.log_n - log_n2;
-            let group = |program| Group::new(program, sources, log_n1);
-            let groups = Self {
-                groups: parts.into_iter().map(group).collect(),
-                log_n1,
-                log_n2,
-                results,
-            };
-            if groups.leased_bytes(sources, domain) <= roomy_bytes {
+        let columns = shape.read.len();
+        let is_read = |column: usize| matches!(sources[column], Source::Coefficients(_));
+        let mut columns_max = columns.max(1);
+        loop {
+            // Coefficients, values, and frames on their way.
+            if 3 * columns_max as u64 * column_bytes <= roomy_bytes {
+                let parts = constraints.parts(columns_max, is_read)?;
+                let group = |part| Group::new(&parts, part, sources, log_n1);
+                let groups = Self {
+                    groups: (0..parts.len()).map(group).collect(),
+                    log_n1,
+                    log_n2,
+                    results,
+                };
                 let read: usize = groups.groups.iter().map(|group| group.read).sum();
-                let moved = |plan: &QuotientPlan| plan.bytes_read() + plan.bytes_written();
-                let is_less = plan.is_none_or(|plan| groups.bytes_read(sources) <= moved(plan));
-                return (is_less && 2 * read <= HALVES_MAX * shape.read.len()).then_some(groups);
+                if AGAIN_SHARE * (read - columns) > columns {
+                    return None;
+                }
+                if groups.leased_bytes(sources, domain) <= roomy_bytes {
+                    return Some(groups);
+                }
+            }
+            if columns_max == 1 {
+                return None;
             }
             columns_max -= columns_max.div_ceil(8);
         }
-        None
-    }
-
-    /// Bytes of frames that are read.
-    fn bytes_read(&self, sources: &[Source<'_, F>]) -> u64 {
-        let columns = self.groups.iter().flat_map(|group| group.columns(sources));
-        let on_disk = columns.filter(|column| column.on_disk());
-        on_disk.map(|column| column.region_bytes(whole(column))).sum()
     }
 
     fn column_bytes(&self) -> u64 {
@@ -191,7 +196,7 @@ impl<F: KernelField + NttElement<F> + Element> Groups<F> {
 
     /// Registers of all threads, and of one, in scalars.
     fn registers(&self) -> (usize, usize) {
-        let most = self.groups.iter().map(|group| group.program.registers()).max();
+        let most = self.groups.iter().map(|group| group.program().registers()).max();
         register_scalars(most.unwrap_or(0), rayon::current_num_threads())
     }
 
@@ -221,7 +226,11 @@ impl<F: KernelField + NttElement<F> + Element> Groups<F> {
         }
         let n = (1u64 << domain.log_n) as f64;
         let lines: usize = 1 + self.groups.iter().map(|group| group.read).sum::<usize>();
-        let instructions: usize = self.groups.iter().map(|group| group.program.instructions()).sum();
+        let instructions: usize = self
+            .groups
+            .iter()
+            .map(|group| group.program().instructions())
+            .sum();
         let per_coset = Work {
             butterflies: lines as f64 * n * f64::from(domain.log_n) / 2.0,
             ..Work::products((instructions + 2 * lines) as f64 * n)
@@ -435,15 +444,19 @@ impl<'a, F: KernelField + NttElement<F> + Element> OnCosets<'a, F> {
         let rows: Vec<NewRow<'_, F>> = rows.collect();
         rows.into_iter().parallel().for_each(|row| row.compute(&coset));
 
-        let inputs = group.program.queries().iter().filter_map(|&(column, rotation)| {
-            let (window, values) = windows.iter().find(|(window, _)| window.column == column)?;
-            let first = (window.before as i64 + i64::from(rotation)) as usize * n2;
-            Some(&values[first..first + n1 * n2])
-        });
+        let inputs = group
+            .program()
+            .queries()
+            .iter()
+            .filter_map(|&(column, rotation)| {
+                let (window, values) = windows.iter().find(|(window, _)| window.column == column)?;
+                let first = (window.before as i64 + i64::from(rotation)) as usize * n2;
+                Some(&values[first..first + n1 * n2])
+            });
         let inputs: Vec<&[F]> = inputs.collect();
         let (result, registers) = (&mut memory.result[..], &mut memory.registers);
         group
-            .program
+            .program()
             .evaluate_parallel(&inputs, &mut [result], registers, memory.part);
         Ok(())
     }

@@ -68,8 +68,7 @@ pub fn quotient<F: KernelField + NttElement<F> + Element>(
     workspace.run(|| planned(workspace, sources, (numerator, None), domain, None))
 }
 
-/// As [`quotient`], of the program of `constraints`. Of few rows, the constraints are taken in groups (`in_groups`), where that moves
-/// less and there is no accelerator that could take the cosets.
+/// As [`quotient`], of the program of `constraints`. Of few rows, the constraints are taken in groups (`in_groups`), where there is room and there is no accelerator that could take the cosets.
 ///
 /// # Errors
 /// As [`quotient`].
@@ -117,10 +116,8 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     // A dry run has no disk.
     let free_disk = workspace.storage.free_bytes().unwrap_or(u64::MAX);
     let plan = QuotientPlan::choose(&shape, available, free_disk, results, tile_rows);
-    let groups = constraints.and_then(|constraints| {
-        let room = (available, results);
-        Groups::choose(sources, constraints, (&shape, domain), room, plan.as_ref().ok())
-    });
+    let groups = constraints
+        .and_then(|constraints| Groups::choose(sources, constraints, (&shape, domain), (available, results)));
     if let Some(groups) = groups {
         if workspace.is_dry() {
             plan.iter().for_each(|plan| offer(workspace, plan));
