@@ -22,12 +22,14 @@ use std::sync::Arc;
 
 use crate::stages::lookup as lookup_argument;
 use crate::stages::permutation::{ProductSet, grand_product};
-use crate::stages::{Builder, Source, evaluate_rows, quotient_in_tiles, quotient_of_constraints, recut};
+use crate::stages::{
+    Builder, Source, coefficients, evaluate_rows, quotient_in_tiles, quotient_of_constraints, recut,
+};
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_commit::Basis;
 use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::step;
-use spillproof_engine::stream::{Transform, linear_combination, ntt};
+use spillproof_engine::stream::linear_combination;
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
@@ -231,25 +233,27 @@ impl<C: Curve> Prover<'_, '_, C> {
             .rounds
             .draw(vec![Tail::Random(unusable_rows); 2 * cs.lookups.len()], 2);
         let Lookups::Permuted(left_overs) = self.rounds.protocol.lookups;
-        let mut permuted = Vec::new();
-        let mut compressed = Vec::with_capacity(cs.lookups.len());
-        for (lookup, tails) in cs.lookups.iter().zip(drawn.tails.chunks(2)) {
+        let compress = |lookup: &crate::circuit::Lookup<ScalarOf<C>>| {
             let sides = [&lookup.input[..], &lookup.table[..]];
-            let [input, table] = values.compressed(workspace, sides, theta, rows)?;
-            if kept.is_none() {
-                let (tails, sides) = ([&tails[0][..], &tails[1][..]], (&input, &table));
-                let (input, table) =
-                    lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails, left_overs)?;
-                permuted.extend([input, table]);
+            values.compressed(workspace, sides, theta, rows)
+        };
+        let compressed = cs.lookups.iter().map(compress).collect::<Result<Vec<_>>>()?;
+        let permuted = match kept.is_none() {
+            false => Vec::new(),
+            true => {
+                let sides: Vec<_> = compressed.iter().map(|sides| sides.each_ref()).collect();
+                let tails = drawn.tails.chunks_exact(2);
+                let tails: Vec<_> = tails.map(|tails| [&tails[0][..], &tails[1][..]]).collect();
+                lookup_argument::permute_all(workspace, &sides, usable_rows, &tails, left_overs)?
             }
-            compressed.push((input, table));
-        }
+        };
+        let permuted = permuted.into_iter().flatten().collect();
         let mut permuted = self
             .round(Basis::Lagrange, &drawn, kept, || Ok(permuted))?
             .into_iter();
         let pairs = std::iter::from_fn(|| Some([permuted.next()?, permuted.next()?]));
         let made = compressed.into_iter().zip(pairs);
-        let made = made.map(|((input, table), permuted)| Permuted {
+        let made = made.map(|([input, table], permuted)| Permuted {
             input,
             table,
             permuted,
@@ -308,25 +312,31 @@ impl<C: Curve> Prover<'_, '_, C> {
         let split = |lookup: Permuted<ScalarOf<C>>| ((lookup.input, lookup.table), lookup.permuted);
         let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
         let make = || {
-            let lookups = compressed.into_iter().zip(&permuted).zip(&drawn.tails);
-            let product = |(((input, table), [a, s]), tail): ((_, &Pair<ScalarOf<C>>), &Vec<_>)| {
-                let permuted = (&a.column, &s.column);
-                lookup_argument::product(
-                    workspace, &input, &table, permuted.0, permuted.1, beta, gamma, tail,
-                )
-            };
-            Ok(lookups.map(product).collect::<spillproof_engine::Result<_>>()?)
+            let columns = compressed.into_iter().zip(&permuted);
+            let columns = columns.map(|((input, table), [a, s]): (_, &Pair<ScalarOf<C>>)| {
+                [input, table, a.column.clone(), s.column.clone()]
+            });
+            let tails: Vec<&[ScalarOf<C>]> = drawn.tails.iter().map(|tail| &tail[..]).collect();
+            Ok(lookup_argument::product_all(
+                workspace,
+                columns.collect(),
+                beta,
+                gamma,
+                &tails,
+            )?)
         };
         let products = self.round(Basis::Lagrange, &drawn, kept, make)?;
-        let inverse = self.domain.to_coefficients()?;
-        let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
-            Ok(Lookup {
-                input: to_coefficients(input, &inverse)?,
-                table: to_coefficients(table, &inverse)?,
-                product: to_coefficients(product, &inverse)?,
+        let each = products.into_iter().zip(permuted);
+        let all = each.flat_map(|(product, [input, table])| [input, table, product]);
+        let mut all = self.all_to_coefficients(all.collect())?.into_iter();
+        let lookup = || {
+            Some(Lookup {
+                input: all.next()?,
+                table: all.next()?,
+                product: all.next()?,
             })
         };
-        products.into_iter().zip(permuted).map(lookup).collect()
+        Ok(std::iter::from_fn(lookup).collect())
     }
 
     /// The trash columns, as coefficients: what the folded constraints are, in all rows.
@@ -355,11 +365,15 @@ impl<C: Curve> Prover<'_, '_, C> {
             .draw(vec![Tail::Random(self.cs.blinding_factors); products], 1)
     }
 
-    /// Values to coefficients, of one column after the other; the values go.
+    /// Values to coefficients; the values go.
     fn all_to_coefficients(&self, values: Vec<Blinded<ScalarOf<C>>>) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let inverse = self.domain.to_coefficients()?;
-        let values = values.into_iter();
-        values.map(|values| to_coefficients(values, &inverse)).collect()
+        let (columns, blinds): (Vec<_>, Vec<_>) = values
+            .into_iter()
+            .map(|values| (values.column, values.blind))
+            .unzip();
+        let columns = coefficients(columns, &inverse)?.into_iter().zip(blinds);
+        Ok(columns.map(|(column, blind)| Blinded { column, blind }).collect())
     }
 
     /// The vanishing argument's random polynomial.
@@ -553,14 +567,6 @@ impl<C: Curve> Prover<'_, '_, C> {
         let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * factor + piece.blind);
         Ok(Blinded { column, blind })
     }
-}
-
-/// Values to coefficients; the values go.
-fn to_coefficients<F: KernelField>(values: Blinded<F>, inverse: &Transform<F>) -> Result<Blinded<F>> {
-    Ok(Blinded {
-        column: ntt(&values.column, inverse, Placement::Auto)?,
-        blind: values.blind,
-    })
 }
 
 impl<'a, F: KernelField> ValueColumns<'a, F> {

@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn what_shares_columns_is_in_one_group() {
         // Ten chains of three items each, listed by their place in the chain, and an item of each chain's end alone.
-        let chains = |place| (0..10).map(move |chain| vec![10 * chain + place, 10 * chain + place + 1]);
-        let ends = (0..10).map(|chain| vec![10 * chain + 3]);
+        let chains = |place| (0usize..10).map(move |chain| vec![10 * chain + place, 10 * chain + place + 1]);
+        let ends = (0usize..10).map(|chain| vec![10 * chain + 3]);
         let columns: Vec<Vec<usize>> = ends.chain((0..3).flat_map(chains)).collect();
         let groups = groups(&columns, 12);
         assert_eq!(groups.len(), 4, "{groups:?}");

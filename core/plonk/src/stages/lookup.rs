@@ -15,8 +15,9 @@
 //! `32 * c * 17`.
 
 use super::integer::{Integer, to_canonical, to_native};
-use super::product::{Factors, READER_BUFFERS, chunk_elements, running_product};
-use super::sort::sort;
+use super::product::{Factors, READER_BUFFERS, chunk_elements, running_product, running_products_of_short};
+use super::short::Short;
+use super::sort::{sort, sort_run};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
@@ -60,6 +61,127 @@ pub fn permute<F: KernelField + Element>(
             permuted_table(workspace, [&sorted_input, &sorted_table], table_tail, left_overs)?;
         Ok((permuted_input, permuted_table))
     })
+}
+
+/// [`permute`] of many lookups, whose `tails` are those of `A'` and `S'`: of several short ones at a time, one by each thread.
+///
+/// # Errors
+/// As [`permute`].
+pub fn permute_all<F: KernelField + Element>(
+    workspace: &Workspace,
+    lookups: &[[&Column<F>; 2]],
+    usable_rows: u64,
+    tails: &[[&[F]; 2]],
+    left_overs: LeftOvers,
+) -> Result<Vec<[Column<F>; 2]>> {
+    workspace.run(|| {
+        if let Some(made) = permute_short(workspace, lookups, usable_rows, tails, left_overs)? {
+            return Ok(made);
+        }
+        let made = lookups.iter().zip(tails).map(|([input, table], tails)| {
+            let (input, table) = permute(workspace, input, table, usable_rows, *tails, left_overs)?;
+            Ok([input, table])
+        });
+        made.collect()
+    })
+}
+
+fn permute_short<F: KernelField + Element>(
+    workspace: &Workspace,
+    lookups: &[[&Column<F>; 2]],
+    usable_rows: u64,
+    tails: &[[&[F]; 2]],
+    left_overs: LeftOvers,
+) -> Result<Option<Vec<[Column<F>; 2]>>> {
+    let tail = tails.first().map_or(0, |[tail, _]| tail.len() as u64);
+    let columns = lookups.iter().map(|sides| {
+        let sides = sides
+            .iter()
+            .map(|side| side.prefix(usable_rows)?.cast::<Integer>());
+        sides.collect::<Result<Vec<_>>>()
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let items: Vec<Vec<_>> = columns.iter().map(|sides| sides.iter().collect()).collect();
+    let comparisons = usable_rows as f64 * f64::from(usable_rows.max(2).ilog2());
+    let short = Short {
+        workspace,
+        what: PERMUTE,
+        outputs: 2,
+        rows: usable_rows + tail,
+        placement: Placement::Passing,
+        spare: 0,
+        work: Work::products(2.0 * comparisons + 4.0 * usable_rows as f64),
+    };
+    let made = short.take(&items, Integer::ZERO, |item, tiles| {
+        let ([input, table], [sorted, permuted]) = (&mut tiles.inputs[..], &mut tiles.outputs[..]) else {
+            unreachable!("two columns of two")
+        };
+        for side in [&mut **input, &mut **table] {
+            to_canonical::<F>(side);
+            sort_run(side);
+        }
+        let usable = input.len();
+        sorted[..usable].copy_from_slice(input);
+        permuted[..usable].copy_from_slice(input);
+        merge_left_overs(&mut permuted[..usable], input, table, left_overs)?;
+        for (side, tail) in [sorted, permuted].into_iter().zip(tails[item]) {
+            let (values, last) = side.split_at_mut(usable);
+            to_native::<F>(values);
+            last.iter_mut()
+                .zip(tail)
+                .for_each(|(last, value)| *last = Integer::native(value));
+        }
+        Ok(())
+    })?;
+    let Some(made) = made else {
+        return Ok(None);
+    };
+    let pair = |pair: Vec<Column<Integer>>| match &pair[..] {
+        [input, table] => Ok([input.cast()?, table.cast()?]),
+        _ => unreachable!("two columns of each"),
+    };
+    made.into_iter().map(pair).collect::<Result<_>>().map(Some)
+}
+
+/// Makes `S'` of a copy of the sorted input: in the rows of further copies of a value stands what is left of the sorted table.
+fn merge_left_overs(
+    permuted: &mut [Integer],
+    input: &[Integer],
+    table: &[Integer],
+    left_overs: LeftOvers,
+) -> Result<()> {
+    let in_order = |values: &[Integer], at: usize| match left_overs {
+        LeftOvers::Ascending => values[at],
+        LeftOvers::Descending => values[values.len() - 1 - at],
+    };
+    let (mut at, mut wanted, mut previous) = (0, 0, None);
+    let mut next = || {
+        while at < table.len() {
+            let value = in_order(table, at);
+            while wanted < input.len() && left_overs.precedes(&in_order(input, wanted), &value) {
+                wanted += 1;
+            }
+            let is_copy = previous == Some(value);
+            let is_wanted = wanted < input.len() && in_order(input, wanted) == value;
+            previous = Some(value);
+            at += 1;
+            if is_copy || !is_wanted {
+                return Some(value);
+            }
+        }
+        None
+    };
+    for row in 1..input.len() {
+        if input[row] == input[row - 1]
+            && let Some(value) = next()
+        {
+            permuted[row] = value;
+        }
+    }
+    match left_overs == LeftOvers::Descending && next().is_some() {
+        true => Err(Invalid::NotInTable.into()),
+        false => Ok(()),
+    }
 }
 
 /// `S'` for sorted columns of the same length.
@@ -248,6 +370,33 @@ pub fn product<F: KernelField + Element>(
 ) -> Result<Column<F>> {
     let columns = [input, table, permuted_input, permuted_table];
     workspace.run(|| product_in_turn(workspace, columns, beta, gamma, tail))
+}
+
+/// [`product`] of many lookups, whose columns are input and table, and both of them permuted, each with its tail: of several short ones
+/// at a time, one by each thread.
+///
+/// # Errors
+/// As [`product`].
+pub fn product_all<F: KernelField + Element>(
+    workspace: &Workspace,
+    lookups: Vec<[Column<F>; 4]>,
+    beta: F,
+    gamma: F,
+    tails: &[&[F]],
+) -> Result<Vec<Column<F>>> {
+    workspace.run(|| {
+        let factors = LookupFactors { beta, gamma };
+        let items: Vec<Vec<&Column<F>>> = lookups.iter().map(|columns| columns.iter().collect()).collect();
+        if let Some(made) = running_products_of_short(workspace, PRODUCT, &items, tails, &factors)? {
+            return Ok(made);
+        }
+        // Each lookup's columns go when its product is there.
+        let products = lookups
+            .into_iter()
+            .zip(tails)
+            .map(|(columns, tail)| product_in_turn(workspace, columns.each_ref(), beta, gamma, tail));
+        products.collect()
+    })
 }
 
 fn product_in_turn<F: KernelField + Element>(

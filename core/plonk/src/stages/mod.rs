@@ -17,6 +17,7 @@
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns,
 //!   and the columns that become of it.
+//! - [`coefficients`]: many columns of values to coefficients.
 //! - [`recut()`]: a quotient's pieces, cut anew.
 //! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
@@ -25,6 +26,7 @@
 
 pub mod arguments;
 pub mod builder;
+mod coefficients;
 mod constraints;
 pub mod copies;
 pub(crate) mod evaluate;
@@ -40,11 +42,14 @@ pub mod quotient;
 mod recut;
 mod schedule;
 pub(crate) mod selectors;
+mod short;
+mod side_by_side;
 pub mod sort;
 pub mod windows;
 pub(crate) mod witness;
 
 pub use builder::Builder;
+pub use coefficients::coefficients;
 pub use constraints::Constraints;
 pub use copies::Copies;
 pub use fixed::FixedCells;

@@ -10,6 +10,7 @@
 //! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within
 //! a quarter of what the budget has left (more only where one frame each is more).
 
+use super::short::{Items, Short};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::{LeasedVec, PAGE_BYTES};
@@ -124,6 +125,56 @@ pub(super) fn running_product<F: KernelField + Element>(
     }
     writer.push(tail)?;
     Ok((writer.finish()?, last))
+}
+
+/// The running products of `factors` over all rows of each item's columns, all of which are as long, from 1 on; `None` where the columns
+/// are not for lanes ([`Short`]).
+///
+/// # Errors
+/// As [`running_product`].
+pub(super) fn running_products_of_short<F: KernelField + Element>(
+    workspace: &Workspace,
+    what: &'static str,
+    items: &Items<'_, F>,
+    tails: &[&[F]],
+    factors: &impl Factors<F>,
+) -> Result<Option<Vec<Column<F>>>> {
+    let Some(rows) = items.first().and_then(|columns| Some(columns.first()?.len())) else {
+        return Ok(None);
+    };
+    if items.iter().flatten().any(|column| column.len() != rows) {
+        return Ok(None);
+    }
+    let columns = items[0].len() as u64;
+    let short = Short {
+        workspace,
+        what,
+        outputs: 1,
+        rows,
+        placement: Placement::Passing,
+        spare: 1,
+        work: Work::products((2 * columns + 8) as f64 * rows as f64),
+    };
+    let made = short.take(items, F::ZERO, |item, tiles| {
+        let ([product], [denominators]) = (&mut tiles.outputs[..], &mut tiles.spare[..]) else {
+            unreachable!("one of each")
+        };
+        let tail = tails[item];
+        let computed = computed_rows(what, rows, tail.len())? as usize;
+        let columns: Vec<&[F]> = tiles.inputs.iter().map(|column| &column[..]).collect();
+        let make = |piece: usize, numerators: &mut [F], denominators: &mut [F]| {
+            let from = piece * PIECE;
+            let columns: Vec<&[F]> = (columns.iter())
+                .map(|column| &column[from..from + numerators.len()])
+                .collect();
+            factors.make(from as u64, &columns, numerators, denominators);
+        };
+        let (values, last) = product.split_at_mut(computed);
+        fraction_product_chunk(values, &mut denominators[..computed], F::ONE, make);
+        last.copy_from_slice(tail);
+        Ok(())
+    })?;
+    Ok(made.map(|made| made.into_iter().flatten().collect()))
 }
 
 /// Rows before the tail: at least one.

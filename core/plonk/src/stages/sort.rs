@@ -320,7 +320,8 @@ fn sort_runs<F: KernelField>(
     last.finish(writer)
 }
 
-fn sort_run(run: &mut [Integer]) {
+/// Sorts integers in memory.
+pub(super) fn sort_run(run: &mut [Integer]) {
     // Range checks and tables of small numbers are the common case.
     let is_other = |run: &[Integer]| (!run.iter().all(Integer::is_word)).then_some(());
     if run.chunks(PIECE).parallel().find_map_first(is_other).is_none() {

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::matrix::Matrix;
-use super::side_by_side::{Stopped, side_by_side};
+use crate::stages::side_by_side::{Stopped, side_by_side};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::{Behind, Column, Element, Placement, Reader, SharedDraft};

@@ -29,7 +29,6 @@ mod matrix;
 mod offload;
 mod plan;
 mod shape;
-mod side_by_side;
 mod tile;
 mod walk;
 

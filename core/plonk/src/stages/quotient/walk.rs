@@ -5,10 +5,10 @@
 //! transformed by it, too. All that the walks hold is there before the first one starts.
 
 use super::matrix::Matrix;
-use super::side_by_side::{Stopped, side_by_side};
 use super::tile::{Coset, Window, slide_all};
 use crate::stages::evaluate::register_scalars;
 use crate::stages::program::Program;
+use crate::stages::side_by_side::{Stopped, side_by_side};
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::RowSource;
 use spillproof_engine::budget::LeasedVec;

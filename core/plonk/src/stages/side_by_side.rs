@@ -12,7 +12,7 @@ use spillproof_engine::Result;
 use spillproof_kernels::parallel::Parallel;
 
 /// Whether a worker has failed: the others end early.
-pub(super) struct Stopped(AtomicBool);
+pub(in crate::stages) struct Stopped(AtomicBool);
 
 impl Stopped {
     pub fn is_set(&self) -> bool {
@@ -24,7 +24,7 @@ impl Stopped {
 ///
 /// # Errors
 /// The first error of a worker, when all have ended.
-pub(super) fn side_by_side<W: Send>(
+pub(in crate::stages) fn side_by_side<W: Send>(
     workers: Vec<W>,
     work: impl Fn(W, &Stopped) -> Result<()> + Sync,
 ) -> Result<()> {
