@@ -21,8 +21,8 @@ use spillproof_engine::stream::{
 use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
 use spillproof_plonk::stages::{
-    Builder, Constraints, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows,
-    indicator, lookup, quotient, quotient_of_constraints, recut, sort, witness_column,
+    Builder, Constraints, Copies, CosetDomain, FixedCells, Program, Selectors, Source, coefficients,
+    evaluate_rows, indicator, lookup, quotient, quotient_of_constraints, recut, sort, witness_column,
 };
 
 const LOG_N: u32 = 15;
@@ -324,6 +324,29 @@ fn arguments_and_quotient() {
             unreachable!()
         };
         lookup::product(workspace, a, b, c, d, Fr::from(3u64), Fr::from(4u64), &tail())
+    });
+    compare("permuted lookups", 6, |workspace, given| {
+        let pairs = given.columns.chunks_exact(2).map(|pair| [&pair[0], &pair[1]]);
+        let (tail, pairs) = (tail(), pairs.collect::<Vec<_>>());
+        let tails = [[&tail[..]; 2]; 3];
+        lookup::permute_all(workspace, &pairs, ROWS - 6, &tails, LeftOvers::Ascending)
+    });
+    compare("lookup products", 4, |workspace, given| {
+        let [a, b, c, d] = &given.columns[..] else {
+            unreachable!()
+        };
+        let lookups = [[a, b, c, d], [b, a, d, c], [c, d, a, b]].map(|columns| columns.map(Column::clone));
+        let tail = tail();
+        lookup::product_all(
+            workspace,
+            lookups.into(),
+            Fr::from(3u64),
+            Fr::from(4u64),
+            &[&tail[..]; 3],
+        )
+    });
+    compare("coefficients", 5, |_, given| {
+        coefficients(given.columns.clone(), &Transform::forward(LOG_N, omega()))
     });
     compare("permutation product", 4, |workspace, given| {
         let (values, sigmas) = given.columns.split_at(2);

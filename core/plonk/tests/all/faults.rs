@@ -15,6 +15,7 @@ use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Column, Draft, Placement, Scratch, Workspace, Writer};
 use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, ntt_in_tiles};
+use spillproof_plonk::stages::lookup::LeftOvers;
 use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
 use spillproof_plonk::stages::sort::sort_as_planned;
 use spillproof_plonk::stages::{
@@ -106,7 +107,7 @@ fn permute(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
         &table,
         rows,
         [tail, tail],
-        lookup::LeftOvers::Ascending,
+        LeftOvers::Ascending,
     )?;
     let plan = SortPlan {
         len: rows,
@@ -301,6 +302,27 @@ fn every_fault_in_a_grand_product() {
     let values: Vec<Fr> = (0..1700).map(|_| Fr::rand(&mut rng)).collect();
     for backend in [Backend::Auto, Backend::Pread] {
         try_all(dir.path(), backend, 0, |workspace| product(workspace, &values));
+    }
+}
+
+#[test]
+fn every_fault_in_short_columns() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let values: Vec<Fr> = (0..1 << LOG_N).map(|_| Fr::rand(&mut rng)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 0, |workspace| {
+            let columns = [written(workspace, &values)?, written(workspace, &values)?];
+            let pair = [&columns[0], &columns[1]];
+            let tails = [[&values[..5]; 2]; 3];
+            let usable = (1 << LOG_N) - 5;
+            let permuted = lookup::permute_all(workspace, &[pair; 3], usable, &tails, LeftOvers::Ascending)?;
+            permuted
+                .iter()
+                .flatten()
+                .map(Column::to_vec)
+                .collect::<Result<Vec<_>>>()
+        });
     }
 }
 

@@ -16,5 +16,6 @@ mod plonkish;
 mod proof;
 mod quotient;
 mod recut;
+mod short;
 
 use spillproof_testing::columns as common;
