@@ -78,6 +78,7 @@ proptest! {
         let products: Vec<Column<Fr>> = all.iter().zip(&product_tails)
             .map(|([a, b, c, d], tail)| lookup::product(workspace, a, b, c, d, beta, gamma, tail).unwrap())
             .collect();
+        drop(together);
         let together = with_threads(threads, || lookup::product_all(workspace, all, beta, gamma, &product_tails)).unwrap();
         prop_assert!(values(&products) == values(&together), "products");
 

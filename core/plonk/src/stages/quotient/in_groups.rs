@@ -131,12 +131,13 @@ pub(super) struct Groups<F> {
 }
 
 impl<F: KernelField + NttElement<F> + Element> Groups<F> {
-    /// The groups that fit `available` bytes, if few columns are in several of them.
+    /// The groups that fit `available` bytes, if few columns are in several of them, or there is no other way.
     pub fn choose(
         sources: &[Source<'_, F>],
         constraints: &Constraints<F>,
         (shape, domain): (&QuotientShape, &CosetDomain<F>),
         (available, results): (u64, Placement),
+        is_only_way: bool,
     ) -> Option<Self> {
         if domain.log_n > LOG_ROWS_MAX || domain.pieces == 0 || constraints.is_empty() {
             return None;
@@ -160,7 +161,7 @@ impl<F: KernelField + NttElement<F> + Element> Groups<F> {
                     results,
                 };
                 let read: usize = groups.groups.iter().map(|group| group.read).sum();
-                if AGAIN_SHARE * (read - columns) > columns {
+                if AGAIN_SHARE * (read - columns) > columns && !is_only_way {
                     return None;
                 }
                 if groups.leased_bytes(sources, domain) <= roomy_bytes {

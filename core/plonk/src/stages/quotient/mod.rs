@@ -115,8 +115,15 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     // A dry run has no disk.
     let free_disk = workspace.storage.free_bytes().unwrap_or(u64::MAX);
     let plan = QuotientPlan::choose(&shape, available, free_disk, results, tile_rows);
-    let groups = constraints
-        .and_then(|constraints| Groups::choose(sources, constraints, (&shape, domain), (available, results)));
+    let groups = constraints.and_then(|constraints| {
+        Groups::choose(
+            sources,
+            constraints,
+            (&shape, domain),
+            (available, results),
+            plan.is_err(),
+        )
+    });
     if let Some(groups) = groups {
         if workspace.is_dry() {
             plan.iter().for_each(|plan| offer(workspace, plan));
