@@ -219,13 +219,23 @@ impl Key {
     /// The engine's; that of a dealt key.
     pub fn minimum_bytes(&self, session: &Session) -> Result<u64> {
         const NOTHING: u64 = 1;
-        let (rates, threads) = (Rates::default(), session.threads());
-        let planned = with_key!(&self.key, key => key.prover(1)?.plan(NOTHING, threads, &rates).map(drop));
-        match planned {
-            Err(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. }) => Ok(needed_bytes),
-            Err(other) => Err(other.into()),
-            Ok(()) => Ok(NOTHING),
+        match self.plan(session, NOTHING) {
+            Err(Error::Engine(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. })) => {
+                Ok(needed_bytes)
+            }
+            Err(other) => Err(other),
+            Ok(_) => Ok(NOTHING),
         }
+    }
+
+    /// What [`Self::prove`] takes in a budget, at the rates of a usual machine.
+    ///
+    /// # Errors
+    /// The engine's: a budget that is too small, with the smallest that works; that of a dealt key.
+    pub fn plan(&self, session: &Session, budget_bytes: u64) -> Result<Plan> {
+        let (rates, threads) = (Rates::default(), session.threads());
+        let planned = with_key!(&self.key, key => key.prover(1)?.plan(budget_bytes, threads, &rates));
+        Ok(planned?)
     }
 
     /// A proof with random blinding, which is verified before it is returned. With

@@ -1,7 +1,7 @@
 //! All jobs: their table, their queue, and the threads that prove.
 //!
-//! A job is admitted when its request begins (the table counts it, the queue has a place for it), waits in the order
-//! in which witnesses were complete, and is run by one of a fixed number of threads. Beside each other, proofs take
+//! A job is admitted when its request begins (the table counts it, the queue has a place for it), waits for its place
+//! in the queue once its witness is complete, and is run by one of a fixed number of threads. Beside each other, proofs take
 //! turns in the session, and wait there for room in the budget. An ended job is kept for a while, and forgotten then,
 //! or when newer results need its place.
 
@@ -22,6 +22,7 @@ use crate::job::{Cause, Inner, Job, Outcome};
 use crate::keys::OpenKey;
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
+use crate::queue::Queue;
 use crate::settings::Settings;
 use crate::state::{Counts, State};
 
@@ -67,7 +68,7 @@ struct Limits {
 #[derive(Default)]
 struct Table {
     jobs: HashMap<String, Arc<Job>>,
-    queue: VecDeque<Arc<Job>>,
+    queue: Queue<Arc<Job>>,
     receiving: usize,
     running: Vec<Arc<Job>>,
     /// In the order in which they ended.
@@ -218,7 +219,7 @@ impl Jobs {
             if table.is_ending {
                 return None;
             }
-            while let Some(job) = table.queue.pop_front() {
+            while let Some(job) = table.queue.pop() {
                 let mut inner = job.inner();
                 // What was stopped in the queue is not in it any more.
                 if let Some(witness) = inner.witness.take() {
@@ -485,7 +486,7 @@ impl Receiving {
         // The step was that of the witness.
         self.job.end_step();
         table.receiving -= 1;
-        table.queue.push_back(Arc::clone(&self.job));
+        table.queue.push(self.job.key.work, Arc::clone(&self.job));
         self.jobs.work.notify_one();
     }
 

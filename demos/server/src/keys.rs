@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillproof_circom::json::curve_name;
@@ -107,12 +108,30 @@ fn named(file: &Path) -> Result<KeyFile> {
     })
 }
 
+/// How long a proof takes in what the budget has left; nothing, if it never fits.
+fn work_of(session: &Session, key: &Key) -> spillproof_circom::Result<Duration> {
+    let budget = session.budget();
+    let left_bytes = budget.limit_bytes().saturating_sub(budget.held_bytes());
+    match key.plan(session, left_bytes) {
+        Ok(plan) => {
+            let seconds = plan.of(None).seconds;
+            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+        }
+        Err(spillproof_circom::Error::Engine(spillproof_engine::Error::BudgetTooSmall { .. })) => {
+            Ok(Duration::ZERO)
+        }
+        Err(other) => Err(other),
+    }
+}
+
 /// A key that is open.
 pub(crate) struct OpenKey {
     pub name: String,
     pub key: Key,
     /// What a proof with it needs of the budget at least.
     pub minimum_bytes: u64,
+    /// How long a proof with it takes, as planned for a usual machine.
+    pub work: Duration,
     verification_key: Vec<u8>,
 }
 
@@ -127,6 +146,7 @@ impl OpenKey {
             Ok(Self {
                 name: file.name.clone(),
                 minimum_bytes: key.minimum_bytes(session)?,
+                work: work_of(session, &key)?,
                 verification_key: key.verification_key()?,
                 key,
             })

@@ -1,7 +1,7 @@
 //! Groth16 proofs over HTTP, all inside one budget of memory.
 //!
-//! Keys are opened once. A request brings a witness, which goes to sealed scratch as it comes; its job waits in the
-//! order of arrival, and proves when the budget has room for its plan. Nothing that grows with a circuit is held
+//! Keys are opened once. A request brings a witness, which goes to sealed scratch as it comes; its job waits in a
+//! queue, and proves when the budget has room for its plan. Nothing that grows with a circuit is held
 //! outside of the budget: what witnesses take on their way, and what proofs take until they are forgotten, is
 //! leased when the server starts.
 //!
@@ -11,7 +11,8 @@
 //! | `token` | the bearer token |
 //! | `keys` | key files, their names, and the keys that are open |
 //! | `problem` | the errors that a client gets |
-//! | `state`, `job`, `jobs` | how far a job is; one job; all of them, their queue, and the threads that prove |
+//! | `queue` | the order of jobs that wait |
+//! | `state`, `job`, `jobs` | how far a job is; one job; all of them, and the threads that prove |
 //! | `upload` | a body on its way to sealed scratch |
 //! | `asked` | what headers of a request ask for |
 //! | `metrics` | counters, as Prometheus reads them |
@@ -42,6 +43,7 @@ mod jobs;
 mod keys;
 mod metrics;
 mod problem;
+mod queue;
 mod routes;
 mod server;
 mod settings;

@@ -152,6 +152,7 @@ pub fn answer_of(mut stream: TcpStream) -> Option<Answer> {
             Ok(0) => break,
             Ok(read) => bytes.extend_from_slice(&piece[..read]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => panic!("{error}, after {:?}", String::from_utf8_lossy(&bytes)),
         }
     }

@@ -91,6 +91,28 @@ fn a_full_queue_and_jobs_that_are_stopped() {
     server.end();
 }
 
+/// The larger of two jobs that wait is the next one, though it came later.
+#[test]
+fn a_larger_job_passes_smaller_ones() {
+    let server = Running::start();
+    let held = server.hold();
+    let first = server.begin("small");
+    server.until("it is running", || server.state(&first) == "running");
+    let [small, medium] = ["small", "medium"].map(|key| server.begin(key));
+    // Jobs stand still as long as the turn is held: when one goes, the next one runs, and no other.
+    for (gone, next) in [(&first, &medium), (&medium, &small)] {
+        assert_eq!(Request::delete(gone).send(server.address).status, 202);
+        server.until("it is stopped", || server.state(gone) == "stopped");
+        server.until("the next one runs", || {
+            [&small, &medium].iter().any(|job| server.state(job) == "running")
+        });
+        assert_eq!(server.state(next), "running");
+    }
+    drop(held);
+    server.until("it is done", || server.state(&small) == "done");
+    server.end();
+}
+
 #[test]
 fn deadlines_and_time_limits() {
     let server = Running::with("64MiB", |settings| {

@@ -9,6 +9,7 @@ mod jobs;
 mod malformed;
 mod memory;
 mod proofs;
+mod queue;
 mod refusals;
 
 use spillproof_testing::{seeded, variable};
