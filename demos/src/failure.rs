@@ -183,6 +183,12 @@ impl Failure {
             Self::Server(spillproof_server::Error::Open { .. }) => {
                 return Some("--token-file FILE, or --allow-anyone".into());
             }
+            #[cfg(feature = "serve")]
+            Self::Server(
+                spillproof_server::Error::NoParameters { .. }
+                | spillproof_server::Error::FewParameters { .. }
+                | spillproof_server::Error::Parameters { .. },
+            ) => return Some("--srs FILE".into()),
             _ => return None,
         };
         let needed_bytes = match engine {

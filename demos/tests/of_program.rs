@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::plonk::Circuit;
+use halo2_axiom::poly::commitment::Params;
 use halo2_axiom::spillproof::{save_described_key, save_proving_key, save_witness, set_reproducible};
 use serde_json::Value;
 use spillproof_circuits::axiom::dropin::any::Any;
@@ -22,7 +23,7 @@ use crate::plan::alone;
 const K: u32 = 8;
 const SEED: u64 = 7;
 /// Of the insecure parameters.
-const SRS_SEED: u64 = 3;
+pub const SRS_SEED: u64 = 3;
 
 fn run(dir: &Path, line: &str) -> Output {
     let mut command = Command::new(BINARY);
@@ -44,9 +45,9 @@ fn result_of(dir: &Path, line: &str) -> Value {
     json["result"].take()
 }
 
-/// A program that has a circuit of the kind. It saves `NAME.key` and `NAME.witness`, and gives its own proofs
+/// A program that has a circuit of the kind. It saves `NAME.key`, `NAME.witness` and `NAME.params`, and gives its own proofs
 /// by both openings.
-fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
+pub fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
     // A process has one current session.
     let _alone = alone();
     let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
@@ -62,6 +63,8 @@ fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
     save_described_key(&pk, &circuit.without_witnesses(), at("key")).expect("a key");
     save_witness(pk.get_vk(), &circuit, &columns, at("witness")).expect("a witness");
     save_proving_key(&pk, at("bare")).expect("a key");
+    let mut file = fs::File::create(at("params")).expect("a file");
+    params.write(&mut file).expect("parameters");
     [Scheme::Shplonk, Scheme::Gwc]
         .map(|scheme| prover::prove(&params, &pk, kind, K, seed, scheme).expect("a proof"))
 }

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::BINARY;
-use crate::runs::succeeds;
+use crate::of_program::{SRS_SEED, program};
+use crate::runs::{run, succeeds};
+use spillproof_circuits::Kind;
 use spillproof_cli::signals::is_ignored;
 
 /// What takes longer hangs.
@@ -78,8 +80,12 @@ impl Server {
 
     /// A witness for the key `c`.
     fn post(&self, witness: &[u8], header: &str) -> String {
+        self.post_to("c", witness, header)
+    }
+
+    fn post_to(&self, key: &str, witness: &[u8], header: &str) -> String {
         let head = format!(
-            "POST /v1/keys/c/proofs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+            "POST /v1/keys/{key}/proofs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
              content-type: application/octet-stream\r\n{header}content-length: {}\r\n\r\n",
             witness.len()
         );
@@ -232,6 +238,39 @@ fn signals_let_jobs_end() {
         answer.contains("\"draining\"") || answer.starts_with("HTTP/1.1 200"),
         "{answer}"
     );
+    assert_eq!(server.ended().0, Some(0));
+    assert_eq!(files_in(&dir.join("scratch")), 0);
+}
+
+/// The server proves a program's circuit from what the program saved; the unmodified crate accepts the proof.
+#[test]
+fn a_programs_own_circuit() {
+    if !is_built() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    prepare(dir, 6);
+    program(dir, "sums", Kind::Chain, 7);
+    std::fs::copy(dir.join("sums.key"), dir.join("keys/own.key")).expect("a key");
+    succeeds(dir, "srs import sums.params --out sums.srs --memory 32MiB");
+    let refused = run(dir, "serve --keys keys --memory 32MiB --listen 127.0.0.1:0");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("--srs"), "{said}");
+    let server = Server::start(dir, "--srs sums.srs");
+    let witness = std::fs::read(dir.join("sums.witness")).expect("a witness");
+    let answer = server.post_to("own", &witness, "");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    let result: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let proof = hex::decode(result["proof"].as_str().expect("digits")).expect("digits");
+    std::fs::write(dir.join("proof"), proof).expect("a file");
+    std::fs::write(dir.join("public"), result["publicInputs"].to_string()).expect("a file");
+    succeeds(
+        dir,
+        &format!("verify --key sums.key --public public --srs-seed {SRS_SEED} proof"),
+    );
+    server.signal("-TERM");
     assert_eq!(server.ended().0, Some(0));
     assert_eq!(files_in(&dir.join("scratch")), 0);
 }

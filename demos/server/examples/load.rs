@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use client::Request;
 use rand::rngs::StdRng;
@@ -45,6 +45,8 @@ struct Work {
 struct Done {
     /// Which work.
     work: usize,
+    /// When its request was sent.
+    since: Instant,
     /// From the request's first byte to the answer's last.
     seconds: f64,
     /// In the server, from the job's beginning.
@@ -98,6 +100,7 @@ impl Load {
         };
         Done {
             work,
+            since,
             seconds,
             ran_seconds: ran_seconds.unwrap_or(f64::NAN),
             is_right,
@@ -204,14 +207,29 @@ fn main() -> ExitCode {
         let alone_seconds = alone_seconds[largest];
         let times = |value: fn(&Done) -> f64| done.iter().map(move |done| value(done) / alone_seconds);
         println!(
-            "the largest, beside its time alone: {:.2} with its wait in the queue, {:.2} from its beginning, at most; {} of {} within {WITHIN} times",
+            "the largest, beside its time alone: {:.2} with its wait in the queue, {:.2} from its beginning, at most",
             most(&mut times(|done| done.seconds)),
             most(&mut times(|done| done.ran_seconds)),
-            times(|done| done.seconds)
-                .filter(|times| *times <= WITHIN)
-                .count(),
-            done.len(),
         );
+        // How many others of them had been sent before, and were not done.
+        let ahead = |of: &Done| {
+            let is_ahead = |other: &&&Done| {
+                let end = other.since + Duration::from_secs_f64(other.seconds);
+                other.since < of.since && end > of.since
+            };
+            done.iter().filter(is_ahead).count()
+        };
+        for (others, said) in [(usize::MAX, "any number"), (1, "at most one")] {
+            let of: Vec<_> = done.iter().filter(|done| ahead(done) <= others).collect();
+            let within = of
+                .iter()
+                .filter(|done| done.seconds <= WITHIN * alone_seconds)
+                .count();
+            println!(
+                "within {WITHIN} times, with {said} of them ahead: {within} of {}",
+                of.len()
+            );
+        }
     }
     let mebibytes = |part: &[f64]| most(&mut part.iter().copied()) / f64::from(1 << 20);
     let quarters: Vec<_> = resident.chunks(jobs.div_ceil(4).max(1)).map(mebibytes).collect();

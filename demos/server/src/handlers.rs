@@ -70,14 +70,16 @@ pub(crate) async fn prove(State(app): State<Arc<App>>, name: Part, request: Requ
     let key = app.key(name)?;
     check_content_type(&parts.headers)?;
     let asked = Asked::of(&parts.headers)?;
-    let expected_bytes = key.key.witness_bytes();
+    let length = key.key.witness_length();
     match body_bytes(&parts.headers) {
-        Some(bytes) if bytes > expected_bytes => return Err(upload::too_large(expected_bytes)),
-        Some(bytes) if bytes < expected_bytes => return Err(upload::wrong_length(bytes, expected_bytes)),
+        Some(bytes) if bytes > length.bytes_max => return Err(upload::too_large(length)),
+        Some(bytes) if length.is_exact && bytes < length.bytes_max => {
+            return Err(upload::wrong_length(bytes, length));
+        }
         _ => {}
     }
     let limit_bytes = app.jobs.session().budget().limit_bytes();
-    let needed_bytes = app.jobs.needed_bytes(key.minimum_bytes);
+    let needed_bytes = app.jobs.needed_bytes(key.need.minimum_bytes);
     if needed_bytes > limit_bytes {
         return Err(Problem::too_small(Needed {
             needed_bytes,
@@ -101,7 +103,7 @@ pub(crate) async fn prove(State(app): State<Arc<App>>, name: Part, request: Requ
             "the request that came first with this Idempotency-Key is still being received: send it again";
         return Err(Problem::new(Code::InProgress, detail).retry_after(Duration::from_secs(1)));
     };
-    if app.uploads.digest(body, key.key.witness_bytes()).await? != digest {
+    if app.uploads.digest(body, length).await? != digest {
         let detail = "an Idempotency-Key is for one witness of one key: take another one";
         return Err(Problem::new(Code::KeyReused, detail));
     }
@@ -147,7 +149,7 @@ pub(crate) async fn keys(State(app): State<Arc<App>>) -> Answer {
     let keys: Vec<_> = app
         .keys()?
         .iter()
-        .map(|key| key.summary(app.jobs.needed_bytes(key.minimum_bytes)))
+        .map(|key| key.summary(app.jobs.needed_bytes(key.need.minimum_bytes)))
         .collect();
     Ok(json_value(&json!({ "keys": keys })))
 }
@@ -155,7 +157,7 @@ pub(crate) async fn keys(State(app): State<Arc<App>>) -> Answer {
 /// `GET /v1/keys/{name}`
 pub(crate) async fn key(State(app): State<Arc<App>>, name: Part) -> Answer {
     let key = app.key(name)?;
-    let description = key.description(app.jobs.needed_bytes(key.minimum_bytes));
+    let description = key.description(app.jobs.needed_bytes(key.need.minimum_bytes));
     Ok(json_value(
         &description.map_err(|error| Problem::internal(&error))?,
     ))

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use spillproof_circom::prove::{Proved, Witness};
 use spillproof_engine::control::Control;
 use tokio::sync::watch;
 
@@ -13,6 +12,7 @@ use crate::keys::OpenKey;
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
 use crate::state::State;
+use crate::system::SystemWitness;
 
 /// Why a job is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +53,12 @@ pub(crate) type Repeat = (String, String);
 /// What becomes of a job.
 #[derive(Clone)]
 pub(crate) enum Outcome {
-    /// `{"proof": ..., "publicSignals": ...}`
+    /// The result, as JSON text.
     Proof(Bytes),
     Problem(Problem),
 }
 
 impl Outcome {
-    /// A proof's text.
-    pub fn of_proof(proved: &Proved) -> Self {
-        let (proof, public) = (proved.proof.trim_ascii(), proved.public.trim_ascii());
-        Self::Proof(
-            [b"{\"proof\":", proof, b",\"publicSignals\":", public, b"}"]
-                .concat()
-                .into(),
-        )
-    }
-
     /// Bytes that it takes while it is kept.
     pub fn bytes(&self) -> usize {
         match self {
@@ -103,7 +93,7 @@ pub(crate) struct Inner {
     pub state: State,
     pub started: Option<Instant>,
     pub ended: Option<Instant>,
-    pub witness: Option<Witness>,
+    pub witness: Option<SystemWitness>,
     pub digest: Option<blake3::Hash>,
     pub outcome: Option<Outcome>,
     pub stop: Option<Cause>,

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use spillproof_circom::prove::Witness;
 use spillproof_engine::Session;
 use spillproof_engine::budget::random_bytes;
 use spillproof_format::hex;
@@ -25,6 +24,7 @@ use crate::problem::{Code, Problem};
 use crate::queue::Queue;
 use crate::settings::Settings;
 use crate::state::{Counts, State};
+use crate::system::SystemWitness;
 
 /// Results take this part of the budget, and at least and at most so much.
 const RESULTS_SHARE: u64 = 32;
@@ -193,10 +193,14 @@ impl Jobs {
             };
             drop(witness);
             let outcome = match proved {
-                Ok(Ok(proved)) => Outcome::of_proof(&proved),
-                Ok(Err(error)) => {
+                Ok(Ok(proof)) => Outcome::Proof(proof),
+                Ok(Err(problem)) => Outcome::Problem(problem),
+                // Where halo2 has no error, a drop-in panics with the engine's.
+                Err(panic) if panic.is::<spillproof_engine::Error>() => {
                     let limit_bytes = self.session.budget().limit_bytes();
-                    Outcome::Problem(Problem::of_job(&error, limit_bytes))
+                    let error = panic.downcast_ref::<spillproof_engine::Error>();
+                    let problem = error.map(|error| Problem::of_engine(error, limit_bytes));
+                    Outcome::Problem(problem.unwrap_or_else(|| job.stopped()))
                 }
                 Err(_) => {
                     tracing::error!(
@@ -213,7 +217,7 @@ impl Jobs {
         }
     }
 
-    fn next(&self) -> Option<(Arc<Job>, Witness)> {
+    fn next(&self) -> Option<(Arc<Job>, SystemWitness)> {
         let mut table = self.table();
         loop {
             if table.is_ending {
@@ -473,7 +477,7 @@ impl Receiving {
     }
 
     /// The witness is there: the job goes to the queue.
-    pub fn queue(self, witness: Witness, digest: blake3::Hash) {
+    pub fn queue(self, witness: SystemWitness, digest: blake3::Hash) {
         let mut table = self.jobs.table();
         let mut inner = self.job.inner();
         if inner.state != State::Receiving || inner.stop.is_some() {
@@ -486,7 +490,7 @@ impl Receiving {
         // The step was that of the witness.
         self.job.end_step();
         table.receiving -= 1;
-        table.queue.push(self.job.key.work, Arc::clone(&self.job));
+        table.queue.push(self.job.key.need.work, Arc::clone(&self.job));
         self.jobs.work.notify_one();
     }
 

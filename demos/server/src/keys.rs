@@ -3,15 +3,18 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
-use spillproof_circom::json::curve_name;
+use serde_json::Value;
 use spillproof_circom::prove::Key;
 use spillproof_engine::Session;
 use spillproof_format::iden3::FileKind;
+use spillproof_format::{HEADER_BYTES, Header, Kind};
 
+use crate::halo2::Halo2Key;
+use crate::parameters::Parameters;
 use crate::settings::{Error, Result};
+use crate::system::{Need, SystemKey};
 
 const NAME_CHARACTERS_MAX: usize = 128;
 
@@ -108,70 +111,35 @@ fn named(file: &Path) -> Result<KeyFile> {
     })
 }
 
-/// How long a proof takes in what the budget has left; nothing, if it never fits.
-fn work_of(session: &Session, key: &Key) -> spillproof_circom::Result<Duration> {
-    let budget = session.budget();
-    let left_bytes = budget.limit_bytes().saturating_sub(budget.held_bytes());
-    match key.plan(session, left_bytes) {
-        Ok(plan) => {
-            let seconds = plan.of(None).seconds;
-            Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-        }
-        Err(spillproof_circom::Error::Engine(spillproof_engine::Error::BudgetTooSmall { .. })) => {
-            Ok(Duration::ZERO)
-        }
-        Err(other) => Err(other),
-    }
-}
-
 /// A key that is open.
 pub(crate) struct OpenKey {
     pub name: String,
-    pub key: Key,
-    /// What a proof with it needs of the budget at least.
-    pub minimum_bytes: u64,
-    /// How long a proof with it takes, as planned for a usual machine.
-    pub work: Duration,
-    verification_key: Vec<u8>,
+    pub key: SystemKey,
+    pub need: Need,
 }
 
 impl OpenKey {
-    /// Opens it.
+    /// Opens it. Saved halo2 keys take parameters.
     ///
     /// # Errors
-    /// [`Error::Key`].
-    pub fn open(session: &Session, file: KeyFile) -> Result<Self> {
-        let opened = || -> spillproof_circom::Result<Self> {
-            let key = Key::open(session, &file.file, &mut |_| ())?;
-            Ok(Self {
-                name: file.name.clone(),
-                minimum_bytes: key.minimum_bytes(session)?,
-                work: work_of(session, &key)?,
-                verification_key: key.verification_key()?,
-                key,
-            })
+    /// [`Error::Key`], [`Error::NoParameters`], [`Error::FewParameters`], [`Error::Parameters`].
+    pub fn open(session: &Arc<Session>, file: KeyFile, parameters: Option<&Parameters>) -> Result<Self> {
+        let KeyFile { name, file } = file;
+        let key = match is_saved(&file)? {
+            true => SystemKey::Halo2(Box::new(Halo2Key::open(session, &file, parameters)?)),
+            false => groth16(session, &file).map_err(|error| Error::key(&file, error))?,
         };
-        opened().map_err(|source| Error::Key {
-            file: file.file.clone(),
-            source: Box::new(source),
-        })
+        let need = key.need(session).map_err(|error| Error::key(&file, error))?;
+        Ok(Self { name, key, need })
     }
 
     /// What is said of it in a list, with the budget that a server needs for a proof.
     pub fn summary(&self, needed_bytes: u64) -> Value {
-        let (summary, shape) = (self.key.summary(), self.key.shape());
-        json!({
-            "name": self.name,
-            "system": "groth16",
-            "curve": curve_name(summary.curve),
-            "signals": shape.signals,
-            "publicSignals": shape.public,
-            "logDomain": shape.log_domain,
-            "coefficients": shape.coefficients,
-            "witnessBytes": self.key.witness_bytes(),
-            "neededBytes": needed_bytes,
-            "insecure": summary.is_without_contribution,
-        })
+        let mut summary = self.key.summary();
+        summary["name"] = self.name.as_str().into();
+        summary["witnessBytes"] = self.key.witness_length().bytes_max.into();
+        summary["neededBytes"] = needed_bytes.into();
+        summary
     }
 
     /// All that is said of it.
@@ -180,7 +148,29 @@ impl OpenKey {
     /// None that a key which opened can cause.
     pub fn description(&self, needed_bytes: u64) -> serde_json::Result<Value> {
         let mut description = self.summary(needed_bytes);
-        description["verificationKey"] = serde_json::from_slice(&self.verification_key)?;
+        if let Some(verification_key) = self.key.verification_key() {
+            description["verificationKey"] = serde_json::from_slice(verification_key)?;
+        }
         Ok(description)
     }
+}
+
+fn groth16(session: &Session, file: &Path) -> spillproof_circom::Result<SystemKey> {
+    let key = Key::open(session, file, &mut |_| ())?;
+    Ok(SystemKey::Groth16 {
+        verification_key: key.verification_key()?,
+        key: Box::new(key),
+    })
+}
+
+/// Whether a file is the container of a halo2 key.
+fn is_saved(file: &Path) -> Result<bool> {
+    let mut bytes = [0; HEADER_BYTES];
+    let mut opened = fs::File::open(file).map_err(|source| Error::File {
+        file: file.to_owned(),
+        source,
+    })?;
+    let is_whole = opened.read_exact(&mut bytes).is_ok();
+    let header = Header::decode(&bytes);
+    Ok(is_whole && header.is_ok_and(|header| header.kind() == Kind::ProvingKeyBundle))
 }

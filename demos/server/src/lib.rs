@@ -1,4 +1,4 @@
-//! Groth16 proofs over HTTP, all inside one budget of memory.
+//! Proofs over HTTP, all inside one budget of memory: Groth16, and circuits of halo2-axiom from saved keys.
 //!
 //! Keys are opened once. A request brings a witness, which goes to sealed scratch as it comes; its job waits in a
 //! queue, and proves when the budget has room for its plan. Nothing that grows with a circuit is held
@@ -10,6 +10,7 @@
 //! | `settings` | what a server is told, and what it cannot start with |
 //! | `token` | the bearer token |
 //! | `keys` | key files, their names, and the keys that are open |
+//! | `system`, `halo2`, `parameters` | what keys of all proof systems do; saved halo2 keys, and their SRS |
 //! | `problem` | the errors that a client gets |
 //! | `queue` | the order of jobs that wait |
 //! | `state`, `job`, `jobs` | how far a job is; one job; all of them, and the threads that prove |
@@ -37,17 +38,20 @@
 
 mod asked;
 mod connection;
+mod halo2;
 mod handlers;
 mod job;
 mod jobs;
 mod keys;
 mod metrics;
+mod parameters;
 mod problem;
 mod queue;
 mod routes;
 mod server;
 mod settings;
 mod state;
+mod system;
 mod token;
 mod upload;
 

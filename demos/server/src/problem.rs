@@ -1,11 +1,14 @@
 //! The errors that a client gets: `application/problem+json` (RFC 9457), each with a code that stays the same.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use spillproof_circuits::axiom::dropin::halo2::plonk;
+use spillproof_circuits::axiom::dropin::halo2::spillproof::{SavedError, Unverified};
 use spillproof_engine::error::Invalid;
 use spillproof_format::FormatError;
 
@@ -168,7 +171,8 @@ impl Problem {
         Self::of_engine(error, limit_bytes)
     }
 
-    fn of_engine(error: &spillproof_engine::Error, limit_bytes: u64) -> Self {
+    /// For an error of the engine.
+    pub fn of_engine(error: &spillproof_engine::Error, limit_bytes: u64) -> Self {
         use spillproof_engine::Error;
         match error {
             Error::Format { file, source } if file == Path::new(WITNESS) => {
@@ -192,13 +196,47 @@ impl Problem {
             Error::Io { source, .. } | Error::File { source, .. }
                 if matches!(
                     source.kind(),
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
                 ) =>
             {
                 Self::disk_full(error)
             }
             Error::Stopped => Self::new(Code::Stopped, "the job was stopped"),
             other => Self::internal(other),
+        }
+    }
+
+    /// For a saved witness that came, and is none of its key.
+    pub fn of_sent(error: io::Error, limit_bytes: u64) -> Self {
+        match error.downcast::<spillproof_engine::Error>() {
+            Ok(spillproof_engine::Error::Invalid(invalid)) => {
+                Self::new(Code::WitnessInvalid, invalid.to_string())
+            }
+            Ok(error) => Self::of_engine(&error, limit_bytes),
+            Err(other) => Self::of_saved(other, limit_bytes),
+        }
+    }
+
+    /// For a proof from a saved witness.
+    pub fn of_halo2(error: plonk::Error, limit_bytes: u64) -> Self {
+        if let Some(unverified) = Unverified::of(&error) {
+            return Self::new(Code::Unsatisfied, unverified.to_string());
+        }
+        match error {
+            plonk::Error::Transcript(error) => Self::of_saved(error, limit_bytes),
+            other => Self::internal(&other),
+        }
+    }
+
+    /// For an error that a drop-in of halo2 has of a saved witness.
+    pub fn of_saved(error: io::Error, limit_bytes: u64) -> Self {
+        let error = match error.downcast::<spillproof_engine::Error>() {
+            Ok(engine) => return Self::of_engine(&engine, limit_bytes),
+            Err(other) => other,
+        };
+        match error.downcast::<SavedError>() {
+            Ok(saved) => Self::new(Code::WitnessInvalid, saved.to_string()),
+            Err(other) => Self::internal(&other),
         }
     }
 

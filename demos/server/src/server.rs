@@ -5,6 +5,7 @@
 //! can ask for results until the last job has ended.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,6 @@ use std::time::{Duration, Instant};
 use spillproof_engine::Session;
 use spillproof_engine::budget::Lease;
 use spillproof_engine::control::Control;
-use spillproof_groth16::iden3::STREAM_BYTES;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -21,10 +21,11 @@ use crate::connection::Connections;
 use crate::handlers::App;
 use crate::jobs::{Jobs, results_bytes};
 use crate::keys::{self, KeyFile, OpenKey};
+use crate::parameters::Parameters;
 use crate::routes::router;
 use crate::settings::{Error, Result, Settings};
 use crate::token::Token;
-use crate::upload::Uploads;
+use crate::upload::{STREAM_BYTES, Uploads};
 
 /// How often deadlines are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -165,12 +166,13 @@ impl Server {
         }
         let opening = Control::new();
         let (control, of_thread) = (opening.clone(), Arc::clone(&app));
+        let parameters = settings.parameters.clone();
         let (sender, opened) = watch::channel(false);
         let keys = thread::Builder::new()
             .name("spillproof-keys".into())
             .spawn(move || {
                 let _entered = control.enter();
-                let done = open_keys(&of_thread, files);
+                let done = open_keys(&of_thread, files, parameters.as_deref());
                 sender.send_replace(true);
                 done
             });
@@ -203,12 +205,15 @@ impl Server {
     }
 }
 
-fn open_keys(app: &App, files: Vec<KeyFile>) -> Result<()> {
+fn open_keys(app: &App, files: Vec<KeyFile>, parameters: Option<&Path>) -> Result<()> {
     let session = app.jobs.session();
+    let parameters = parameters
+        .map(|file| Parameters::open(session, file))
+        .transpose()?;
     let mut keys = Vec::with_capacity(files.len());
     for file in files {
         let since = Instant::now();
-        let key = OpenKey::open(session, file)?;
+        let key = OpenKey::open(session, file, parameters.as_ref())?;
         tracing::info!(
             key = key.name,
             seconds = since.elapsed().as_secs_f64(),
@@ -219,7 +224,7 @@ fn open_keys(app: &App, files: Vec<KeyFile>) -> Result<()> {
     app.jobs.fix_held();
     let limit_bytes = session.budget().limit_bytes();
     for key in &keys {
-        let needed_bytes = app.jobs.needed_bytes(key.minimum_bytes);
+        let needed_bytes = app.jobs.needed_bytes(key.need.minimum_bytes);
         if needed_bytes > limit_bytes {
             tracing::warn!(
                 key = key.name,

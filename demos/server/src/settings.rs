@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a server is told.
@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Key files, and folders of them.
     pub keys: Vec<PathBuf>,
+    /// The container of the parameters (SRS) that saved halo2 keys belong to.
+    pub parameters: Option<PathBuf>,
     /// Where it listens; port 0 is any that is free.
     pub listen: SocketAddr,
     /// Whether everyone who reaches another address than this machine's own may prove without a token.
@@ -42,6 +44,7 @@ impl Settings {
     pub fn new(keys: Vec<PathBuf>) -> Self {
         Self {
             keys,
+            parameters: None,
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
             allows_anyone: false,
             token_file: None,
@@ -77,6 +80,16 @@ impl Settings {
     }
 }
 
+impl Error {
+    /// For a key that does not open.
+    pub(crate) fn key(file: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Key {
+            file: file.to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
 /// With [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -93,7 +106,39 @@ pub enum Error {
         /// Its file.
         file: PathBuf,
         /// Why.
-        source: Box<spillproof_circom::Error>,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A saved halo2 key without parameters.
+    #[error("{}: a saved halo2 key, and no parameters are named: name the container of the SRS that it was made over", file.display())]
+    NoParameters {
+        /// The key's file.
+        file: PathBuf,
+    },
+    /// Parameters for fewer rows than a key has.
+    #[error(
+        "{}: parameters for 2^{found} rows, and the key {} has 2^{k}: name those that it was made over",
+        file.display(), key.display()
+    )]
+    FewParameters {
+        /// The parameters' file.
+        file: PathBuf,
+        /// log2 of their rows.
+        found: u32,
+        /// The key's file.
+        key: PathBuf,
+        /// log2 of its rows.
+        k: u32,
+    },
+    /// Parameters that do not open.
+    #[error(
+        "the parameters {}: they are a container over BN254, as `spillproof srs import` makes it of other files",
+        file.display()
+    )]
+    Parameters {
+        /// Their file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// A file or folder that cannot be read.
     #[error("{}", file.display())]
@@ -105,7 +150,7 @@ pub enum Error {
     },
     /// No key at all.
     #[error(
-        "{}: no key in this folder: it takes .zkey files, and the containers that an import of them makes",
+        "{}: no key in this folder: it takes .zkey files, the containers that an import of them makes, and saved halo2 keys",
         folder.display()
     )]
     NoKeys {

@@ -5,25 +5,31 @@
 //! a few frames of at most 64 KiB are, and what [`STREAM_BYTES`] says.
 
 use std::io::{self, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use spillproof_circom::prove::Witness;
+use spillproof_circuits::axiom::dropin::saved::SentWitness;
 use spillproof_engine::budget::Budget;
-use spillproof_groth16::iden3::STREAM_BYTES;
+use spillproof_groth16::iden3;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::job::{Job, Told};
 use crate::jobs::{Jobs, Receiving};
-use crate::problem::{Code, Problem, WITNESS};
+use crate::problem::{Code, Problem};
+use crate::system::{SystemWitness, WitnessLength};
 
 /// A body that comes more slowly than this, beside the time that it may stand still, is given up.
 const BYTES_PER_SECOND_MIN: u64 = 16 << 10;
+
+/// What a witness of any system leases on its way at most.
+pub(crate) const STREAM_BYTES: u64 = match (iden3::STREAM_BYTES, SentWitness::STREAM_BYTES) {
+    (groth16, halo2) if groth16 > halo2 => groth16,
+    (_, halo2) => halo2,
+};
 
 /// Places for witnesses on their way.
 pub(crate) struct Uploads {
@@ -54,7 +60,7 @@ impl Uploads {
     /// What was wrong with the body; the job has ended with it.
     pub async fn receive(&self, jobs: &Jobs, receiving: Receiving, body: Body) -> Result<(), Problem> {
         let job = Arc::clone(receiving.job());
-        let (witness, digest) = match self.witness(jobs, &job, body).await {
+        let received = match self.witness(jobs, &job, body).await {
             Ok(received) => received,
             Err(problem) => {
                 receiving.fail(problem.clone());
@@ -62,17 +68,12 @@ impl Uploads {
                 return Err(stopped.unwrap_or(problem));
             }
         };
-        jobs.metrics.received(job.key.key.witness_bytes());
-        receiving.queue(witness, digest);
+        jobs.metrics.received(received.bytes);
+        receiving.queue(received.witness, received.digest);
         Ok(())
     }
 
-    async fn witness(
-        &self,
-        jobs: &Jobs,
-        job: &Arc<Job>,
-        body: Body,
-    ) -> Result<(Witness, blake3::Hash), Problem> {
+    async fn witness(&self, jobs: &Jobs, job: &Arc<Job>, body: Body) -> Result<Received, Problem> {
         let mut told = job.told.subscribe();
         let place = tokio::select! {
             place = Arc::clone(&self.places).acquire_owned() => place,
@@ -89,10 +90,9 @@ impl Uploads {
                 frame: Bytes::new(),
             };
             let ledger = Budget::new(STREAM_BYTES);
-            (of_thread.key.key).witness_of_stream(&session, ledger, Path::new(WITNESS), &mut source)
+            (of_thread.key.key).witness_of_stream(&session, ledger, &mut source)
         });
-        let expected_bytes = job.key.key.witness_bytes();
-        let mut walk = Walk::new(self, body, expected_bytes);
+        let mut walk = Walk::new(self, body, job.key.key.witness_length());
         let sent = tokio::select! {
             sent = walk.read(Some(&sender)) => sent,
             () = stopping(&mut told) => Err(job.stopped()),
@@ -100,13 +100,13 @@ impl Uploads {
         drop(sender);
         let read = thread.await.map_err(|error| Problem::internal(&error))?;
         match (sent, read) {
-            (Ok(()), Ok(witness)) => Ok((witness, walk.hasher.finalize())),
+            (Ok(()), Ok(witness)) => Ok(Received {
+                witness,
+                digest: walk.hasher.finalize(),
+                bytes: walk.bytes,
+            }),
             // The thread has met something in the bytes, or the disk.
-            (Ok(()), Err(error)) => {
-                let limit_bytes = jobs.session().budget().limit_bytes();
-                Err(Problem::of_job(&error, limit_bytes))
-            }
-            (Err(problem), _) => Err(problem),
+            (Ok(()), Err(problem)) | (Err(problem), _) => Err(problem),
         }
     }
 
@@ -114,11 +114,18 @@ impl Uploads {
     ///
     /// # Errors
     /// What was wrong with the body.
-    pub async fn digest(&self, body: Body, expected_bytes: u64) -> Result<blake3::Hash, Problem> {
-        let mut walk = Walk::new(self, body, expected_bytes);
+    pub async fn digest(&self, body: Body, length: WitnessLength) -> Result<blake3::Hash, Problem> {
+        let mut walk = Walk::new(self, body, length);
         walk.read(None).await?;
         Ok(walk.hasher.finalize())
     }
+}
+
+/// A witness that came.
+struct Received {
+    witness: SystemWitness,
+    digest: blake3::Hash,
+    bytes: u64,
 }
 
 async fn stopping(told: &mut watch::Receiver<Told>) {
@@ -132,46 +139,48 @@ struct Walk {
     stands_still: Duration,
     /// When all of it has to be there.
     end: Instant,
-    expected_bytes: u64,
+    length: WitnessLength,
+    /// How many came.
+    bytes: u64,
     hasher: blake3::Hasher,
 }
 
 impl Walk {
-    fn new(uploads: &Uploads, body: Body, expected_bytes: u64) -> Self {
+    fn new(uploads: &Uploads, body: Body, length: WitnessLength) -> Self {
         Self {
             body,
             stands_still: uploads.stands_still,
             end: Instant::now()
                 + uploads.stands_still
-                + Duration::from_secs(expected_bytes / BYTES_PER_SECOND_MIN),
-            expected_bytes,
+                + Duration::from_secs(length.bytes_max / BYTES_PER_SECOND_MIN),
+            length,
+            bytes: 0,
             hasher: blake3::Hasher::new_keyed(&uploads.digest_key),
         }
     }
 
     /// Reads all of it, and sends it on, for as long as it is taken there.
     async fn read(&mut self, sender: Option<&mpsc::Sender<Bytes>>) -> Result<(), Problem> {
-        let expected_bytes = self.expected_bytes;
-        let mut bytes = 0;
+        let WitnessLength { bytes_max, is_exact } = self.length;
         loop {
             let next = self.end.min(Instant::now() + self.stands_still);
             let frame = timeout_at(next, self.body.frame()).await.map_err(|_| {
-                let seconds = self.stands_still.as_secs_f64();
+                let (bytes, seconds) = (self.bytes, self.stands_still.as_secs_f64());
                 let detail = format!(
-                    "{bytes} of {expected_bytes} bytes came: a body may stand still for {seconds} seconds, and has {BYTES_PER_SECOND_MIN} bytes a second at least"
+                    "{bytes} of {bytes_max} bytes came: a body may stand still for {seconds} seconds, and has {BYTES_PER_SECOND_MIN} bytes a second at least"
                 );
                 Problem::new(Code::BodyTimeout, detail)
             })?;
             let Some(frame) = frame else { break };
             let frame = frame.map_err(|_| {
-                let detail = format!("the body broke off after {bytes} bytes of {expected_bytes}");
+                let detail = format!("the body broke off after {} bytes of {bytes_max}", self.bytes);
                 Problem::new(Code::BodyIncomplete, detail)
             })?;
             // Trailers say nothing here.
             let Ok(data) = frame.into_data() else { continue };
-            bytes += data.len() as u64;
-            if bytes > expected_bytes {
-                return Err(too_large(expected_bytes));
+            self.bytes += data.len() as u64;
+            if self.bytes > bytes_max {
+                return Err(too_large(self.length));
             }
             self.hasher.update(&data);
             if let Some(sender) = sender
@@ -180,29 +189,32 @@ impl Walk {
                 return Ok(());
             }
         }
-        match bytes == expected_bytes {
-            true => Ok(()),
-            false => Err(wrong_length(bytes, expected_bytes)),
+        match is_exact && self.bytes < bytes_max {
+            true => Err(wrong_length(self.bytes, self.length)),
+            // Of a witness of no certain length, who decodes it knows where it ends.
+            false => Ok(()),
         }
     }
 }
 
 /// For a body of more bytes than a witness of its key.
-pub(crate) fn too_large(expected_bytes: u64) -> Problem {
-    Problem::new(
-        Code::TooLarge,
-        format!(
-            "a witness of this key has {expected_bytes} bytes, as circom's and snarkjs' tools write it, and the body has more"
-        ),
-    )
+pub(crate) fn too_large(length: WitnessLength) -> Problem {
+    let bytes_max = length.bytes_max;
+    let has = match length.is_exact {
+        true => format!("has {bytes_max} bytes, as circom's and snarkjs' tools write it"),
+        false => format!("has {bytes_max} bytes at most, as its program saves it"),
+    };
+    let detail = format!("a witness of this key {has}, and the body has more");
+    Problem::new(Code::TooLarge, detail)
 }
 
 /// For a body of fewer.
-pub(crate) fn wrong_length(bytes: u64, expected_bytes: u64) -> Problem {
+pub(crate) fn wrong_length(bytes: u64, length: WitnessLength) -> Problem {
     Problem::new(
         Code::WitnessLength,
         format!(
-            "the body has {bytes} bytes, and a witness of this key {expected_bytes}: it belongs to another circuit"
+            "the body has {bytes} bytes, and a witness of this key {}: it belongs to another circuit",
+            length.bytes_max
         ),
     )
 }

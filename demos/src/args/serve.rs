@@ -9,10 +9,13 @@ use clap::Args;
 /// Prove over HTTP: keys are opened once, and all jobs share one budget.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
-    /// A key (.zkey, .arkzkey, or a container of `groth16 import`), or a folder of keys. Their names are those of the files,
-    /// without the ending. May be given several times.
+    /// A key (.zkey, .arkzkey, a container of `groth16 import`, or the key of a circuit of one's own that its program
+    /// saved), or a folder of keys. Their names are those of the files, without the ending. May be given several times.
     #[arg(long, value_name = "DIR|FILE", required = true)]
     pub keys: Vec<PathBuf>,
+    /// The SRS that saved keys were made over, or a longer one: a container (`srs import`). It stays where it is.
+    #[arg(long, value_name = "FILE")]
+    pub srs: Option<PathBuf>,
     /// Where to listen. Beside an address of this machine alone, --token-file is asked for.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

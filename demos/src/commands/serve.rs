@@ -27,6 +27,7 @@ pub fn run(global: &Global, serve: &Serve) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let settings = Settings {
+        parameters: serve.srs.clone(),
         listen: serve.listen,
         allows_anyone: serve.allow_anyone,
         token_file: serve.token_file.clone(),

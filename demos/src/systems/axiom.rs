@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ark_bn254::Bn254;
 use halo2_axiom::plonk;
-use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified};
-use spillproof_circuits::Scheme;
+use halo2_axiom::spillproof::{self as of_dropin, Unverified};
+use spillproof_circuits::axiom::dropin::saved::opening;
 use spillproof_circuits::axiom::{dropin, stock};
 use spillproof_engine::Session;
 use spillproof_engine::plan::{Plan, Rates};
@@ -142,14 +142,6 @@ impl Prover for Stock {
 pub fn shape(shape: &Shape) -> of_dropin::Shape {
     let cs = dropin::proof::constraint_system(shape.circuit);
     of_dropin::shape(&cs, shape.k, 1, opening(shape.scheme()))
-}
-
-/// The opening as the drop-in names it.
-pub(super) fn opening(scheme: Scheme) -> OpeningScheme {
-    match scheme {
-        Scheme::Shplonk => OpeningScheme::Shplonk,
-        Scheme::Gwc => OpeningScheme::Gwc,
-    }
 }
 
 pub(super) fn plan(session: &Session, asked: &Shape, budget_bytes: u64) -> Result<Plan> {

@@ -7,13 +7,13 @@ use std::path::Path;
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::halo2curves::ff::PrimeField;
 use halo2_axiom::spillproof::{self as of_dropin, SavedWitness, Unverified};
-use spillproof_circuits::Scheme;
-use spillproof_circuits::axiom::dropin::saved::{SavedKey, prove as prove_saved};
+pub use spillproof_circuits::axiom::dropin::saved::shape;
+use spillproof_circuits::axiom::dropin::saved::{SavedKey, prove as prove_saved, public_digits};
 use spillproof_circuits::axiom::{dropin, stock};
 use spillproof_engine::Session;
 use spillproof_engine::plan::{Plan, Rates};
 
-use super::axiom::{DropIn, Stock, opening, verifier_params_for};
+use super::axiom::{DropIn, Stock, verifier_params_for};
 use super::kzg::params_for;
 use super::{PARAMETERS, Verifier};
 use crate::args::{OfProgram, PublicInputs};
@@ -31,11 +31,6 @@ pub fn open_key(recorder: &mut Recorder, path: &Path) -> Result<SavedKey> {
     recorder.phase("open key", |_| {
         SavedKey::open(path).map_err(|error| Failure::of_file(path, error))
     })
-}
-
-/// What a proof with a key will take, for a plan.
-pub fn shape(key: &SavedKey, scheme: Scheme) -> of_dropin::Shape {
-    of_dropin::shape(key.key.get_vk().cs(), key.k(), 1, opening(scheme)).from_files()
 }
 
 /// The plan of a proof within a budget with a key, and a witness in a file, with the seconds of a usual
@@ -78,18 +73,8 @@ pub fn prove(
         let verified = dropin::proof::verify_columns(&params, vk, &witness.instances(), &proof, of.scheme);
         verified.map_err(|error| Failure::DoesNotVerify(Unverified::by_processor(vk, error)))
     })?;
-    let public = witness.instances().into_iter().map(|values| {
-        let digits = |value: &Fr| {
-            value
-                .to_repr()
-                .iter()
-                .rev()
-                .map(|byte| format!("{byte:02x}"))
-                .collect()
-        };
-        values.iter().map(digits).collect()
-    });
-    Ok((proof, public.collect()))
+    let public = public_digits(&witness.instances());
+    Ok((proof, public))
 }
 
 /// The phases of verifying a proof with the unmodified crate. The session opens the files.

@@ -36,7 +36,6 @@ const ORDER: &[&str] = &[
     "spillproof-c",
     "spillproof-python",
     "spillproof-node",
-    "spillproof-server",
     "spillproof-circuits",
     "spillproof-cgroup-tests",
     "spillproof-server",

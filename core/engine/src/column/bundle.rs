@@ -13,9 +13,10 @@
 
 use std::path::Path;
 
-use spillproof_format::{Basis, Content, Curve, Kind, Label, SectionSpec};
+use spillproof_format::{Basis, Content, Curve, HEADER_BYTES, Header, Kind, Label, SectionSpec};
 
 use super::draft::Writer;
+use super::tag::DIGEST_BYTES;
 use super::{Column, Container, ContainerWriter, Element, SCRATCH_FRAME_BYTES, Workspace};
 use crate::Error;
 use crate::Result;
@@ -63,6 +64,49 @@ pub struct Bundle {
 /// Elements from the start of one polynomial to that of the next.
 fn stride(rows: u64) -> u64 {
     rows.next_multiple_of(SCRATCH_FRAME_BYTES as u64 / SCALAR_BYTES)
+}
+
+/// Bytes of a bundle of one section of bytes and one group of polynomials of `rows` scalars.
+pub fn bundle_bytes(bytes: u64, polynomials: u64, rows: u64) -> u64 {
+    let frame_bytes = SCRATCH_FRAME_BYTES as u64;
+    let frames = bytes.div_ceil(frame_bytes) + polynomials * (stride(rows) * SCALAR_BYTES / frame_bytes);
+    let page_bytes = HEADER_BYTES as u64;
+    page_bytes + frames * frame_bytes + (frames * DIGEST_BYTES as u64).next_multiple_of(page_bytes)
+}
+
+/// The error of a container that is no bundle of a kind over BN254.
+pub(super) fn another_kind(file: &str, expected: Kind, header: &Header) -> Invalid {
+    Invalid::AnotherKind {
+        file: file.to_owned(),
+        expected: format!("{expected:?}"),
+        kind: format!("{:?}", header.kind()),
+        curve: format!("{:?}", header.curve()),
+    }
+}
+
+/// The `polynomials` polynomials of the section `label` of a file, `rows` scalars each.
+pub(super) fn polynomials_of<E: Element>(
+    all: Option<&Column<E>>,
+    (file, label): (&str, &str),
+    polynomials: usize,
+    rows: u64,
+) -> Result<Vec<Column<E>>> {
+    let stride = stride(rows);
+    let expected = (polynomials as u64).saturating_mul(stride);
+    let len = all.map_or(0, Column::len);
+    if len != expected {
+        return Err(Invalid::Length {
+            what: format!("{file}: scalars of section \"{label}\""),
+            given: len,
+            expected,
+        }
+        .into());
+    }
+    let part = |(all, index): (&Column<E>, usize)| all.part(index as u64 * stride, rows);
+    all.into_iter()
+        .flat_map(|all| (0..polynomials).map(move |index| (all, index)))
+        .map(part)
+        .collect()
 }
 
 impl BundleWriter {
@@ -237,13 +281,7 @@ impl Bundle {
         let container = Container::open(workspace, path)?;
         let header = container.header();
         if header.kind() != kind || header.curve() != Curve::Bn254 {
-            return Err(Invalid::AnotherKind {
-                file: path.display().to_string(),
-                expected: format!("{kind:?}"),
-                kind: format!("{:?}", header.kind()),
-                curve: format!("{:?}", header.curve()),
-            }
-            .into());
+            return Err(another_kind(&path.display().to_string(), kind, header).into());
         }
         Ok(Self { container })
     }
@@ -275,23 +313,8 @@ impl Bundle {
     /// # Errors
     /// [`Error::Invalid`] if the file has another number of scalars there.
     pub fn group<E: Element>(&self, label: &str, polynomials: usize, rows: u64) -> Result<Vec<Column<E>>> {
-        let stride = stride(rows);
-        let expected = (polynomials as u64).saturating_mul(stride);
         let all = self.section::<E>(label)?;
-        let len = all.as_ref().map_or(0, Column::len);
-        if len != expected {
-            return Err(Invalid::Length {
-                what: format!("{}: scalars of section \"{label}\"", self.file()),
-                given: len,
-                expected,
-            }
-            .into());
-        }
-        let part = |(all, index): (&Column<E>, usize)| all.part(index as u64 * stride, rows);
-        all.iter()
-            .flat_map(|all| (0..polynomials).map(move |index| (all, index)))
-            .map(part)
-            .collect()
+        polynomials_of(all.as_ref(), (&self.file(), label), polynomials, rows)
     }
 
     /// The root: 32 bytes that name the file.

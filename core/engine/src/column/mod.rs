@@ -66,12 +66,13 @@ mod residency;
 mod residents;
 pub mod runs;
 mod seal;
+mod streamed;
 mod tag;
 mod view;
 mod workers;
 
 pub use addressed::Addressed;
-pub use bundle::{Bundle, BundleWriter, Bytes, Group};
+pub use bundle::{Bundle, BundleWriter, Bytes, Group, bundle_bytes};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Behind, SharedDraft, digests_beside, digests_bytes, writer_bytes};
@@ -86,6 +87,7 @@ pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
 pub use spillproof_format::{Element, Kind, SpareBits};
+pub use streamed::{STREAM_BYTES, StreamedBundle};
 pub use view::{MappedColumn, Plain};
 
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! Columns against vectors: what was written comes back, through every region, placement and container.
 
+use std::io::Read;
+use std::path::Path;
+
 use ark_bn254::Fr;
 use ark_ff::UniformRand;
 use proptest::prelude::*;
@@ -9,12 +12,22 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{
-    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, Scratch,
-    SectionSpec, Workspace, Writer,
+    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, STREAM_BYTES,
+    Scratch, SectionSpec, StreamedBundle, Workspace, Writer,
 };
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::{Basis, Content, Curve, Kind, Label};
+
+/// Bytes that come a few at a time.
+struct Pieces<'b>(&'b [u8]);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let piece = out.len().min(777);
+        self.0.read(&mut out[..piece])
+    }
+}
 
 fn workspace(dir: &tempfile::TempDir) -> Workspace {
     let storage = Storage::builder()
@@ -332,6 +345,48 @@ fn a_bundle_gives_back_its_polynomials_in_place() {
                 .expect("no group")
                 .is_empty()
         );
+        // The same as it comes, in pieces, on a ledger of its own.
+        let file = std::fs::read(&path).expect("the file");
+        let come = |bytes: &[u8], most: usize| {
+            let own = workspace.clone().with_budget(Budget::new(STREAM_BYTES));
+            let name = (Path::new("sent"), most as u64);
+            let mut source = Pieces(bytes);
+            StreamedBundle::<Fr>::read(&own, name, Kind::ProvingKeyBundle, &mut source)
+        };
+        let sent = come(&file, file.len()).expect("a bundle");
+        let key = sent.bytes("key").expect("the section");
+        assert_eq!(key.to_vec().expect("key"), [[1], [2], [3], [4], [5]]);
+        let columns = sent.group("many", polynomials, rows as u64).expect("group");
+        for (sent, opened) in columns.iter().zip(&many) {
+            assert_eq!(
+                sent.to_vec().expect("readable"),
+                opened.to_vec().expect("readable")
+            );
+        }
+        assert!(sent.group("many", polynomials + 1, rows as u64).is_err());
+        assert!(sent.bytes("many").is_none() && sent.group("key", 1, 1).is_err());
+        let longer = [&file[..], &[0]].concat();
+        for (bytes, most) in [
+            (&file[..], file.len() - 1),
+            (&file[..file.len() - 1], file.len()),
+            (&file[..5000], file.len()),
+            (&file[..10], file.len()),
+            (&longer[..], longer.len()),
+        ] {
+            assert!(
+                matches!(come(bytes, most), Err(Error::Format { .. })),
+                "{}",
+                bytes.len()
+            );
+        }
+        for at in [0, 300, 4096, file.len() / 2, file.len() - 4096, file.len() - 1] {
+            let mut damaged = file.clone();
+            damaged[at] ^= 1;
+            assert!(
+                matches!(come(&damaged, file.len()), Err(Error::Format { .. })),
+                "{at}"
+            );
+        }
         for wrong in [
             bundle.group::<Fr>("many", polynomials + 1, rows as u64),
             bundle.group("key", 1, 1),

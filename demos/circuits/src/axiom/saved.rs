@@ -9,13 +9,15 @@ use rand_chacha::rand_core::SeedableRng;
 use super::any::{Any, Which};
 use super::described::{OfProgram, check, hash_of};
 use super::halo2::SerdeFormat;
-use super::halo2::halo2curves::bn256::Bn256;
+use super::halo2::halo2curves::bn256::{Bn256, Fr};
+use super::halo2::halo2curves::ff::PrimeField;
 use super::halo2::plonk::Error;
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
-pub use super::halo2::spillproof::SavedWitness;
 use super::halo2::spillproof::{
-    CircuitDescription, KeyFile, SavedError, create_proof_from_witness, open_proving_key, save_described_key,
+    self as of_dropin, CircuitDescription, KeyFile, OpeningScheme, SavedError, Shape,
+    create_proof_from_witness, open_proving_key, save_described_key,
 };
+pub use super::halo2::spillproof::{SavedWitness, SentWitness, open_params};
 use super::halo2::transcript::TranscriptWriterBuffer;
 use super::proof::{Challenge, Params};
 use super::prover::{ProverKey, Writer};
@@ -102,6 +104,31 @@ fn refused(path: &Path, reason: &str) -> io::Error {
         io::ErrorKind::InvalidData,
         format!("{}: {reason}", path.display()),
     )
+}
+
+/// The opening as the drop-in names it.
+pub fn opening(scheme: Scheme) -> OpeningScheme {
+    match scheme {
+        Scheme::Shplonk => OpeningScheme::Shplonk,
+        Scheme::Gwc => OpeningScheme::Gwc,
+    }
+}
+
+/// What a proof with a key will take, for a plan.
+pub fn shape(key: &SavedKey, scheme: Scheme) -> Shape {
+    of_dropin::shape(key.key.get_vk().cs(), key.k(), 1, opening(scheme)).from_files()
+}
+
+/// Public inputs as text: a list for each instance column, of 64 hexadecimal digits each, most significant first.
+pub fn public_digits(instances: &[&[Fr]]) -> Vec<Vec<String>> {
+    let digits = |value: &Fr| {
+        let bytes = value.to_repr();
+        bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let columns = instances.iter();
+    columns
+        .map(|values| values.iter().map(digits).collect())
+        .collect()
 }
 
 /// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with

@@ -11,5 +11,6 @@ mod memory;
 mod proofs;
 mod queue;
 mod refusals;
+mod saved;
 
 use spillproof_testing::{seeded, variable};

@@ -127,7 +127,7 @@ pub use switch::{
 };
 pub use values::Values;
 pub use verify::Unverified;
-pub use witness::{create_proof_from_witness, save_witness, SavedWitness};
+pub use witness::{create_proof_from_witness, save_witness, SavedWitness, SentWitness};
 
 pub use crate::plonk::spillproof_prover::create_proof_half;
 use crate::plonk::Error;

@@ -18,8 +18,10 @@ use std::path::{Path, PathBuf};
 use ff::PrimeField;
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use rand_core::RngCore;
-use spillproof_engine::budget::LeasedVec;
-use spillproof_engine::column::{Bundle, BundleWriter, Bytes, Column, Group, Kind};
+use spillproof_engine::budget::{Budget, LeasedVec};
+use spillproof_engine::column::{
+    bundle_bytes, Bundle, BundleWriter, Bytes, Column, Group, Kind, StreamedBundle, STREAM_BYTES,
+};
 use spillproof_engine::plan::Phase;
 use spillproof_engine::Session;
 use spillproof_plonk::description::FieldError;
@@ -196,19 +198,8 @@ impl SavedWitness {
         let bundle =
             Bundle::open_kind(session.workspace(), &path, Kind::Witness).map_err(io::Error::other)?;
         let statement = bundle.bytes(STATEMENT).map_err(io::Error::other)?;
-        let statement = statement.ok_or_else(|| {
-            let file = path.display().to_string();
-            let section = STATEMENT.into();
-            io::Error::other(spillproof_engine::Error::from(
-                spillproof_engine::error::Invalid::MissingSection { file, section },
-            ))
-        })?;
-        let mut from = StatementReader {
-            reader: ColumnReader::new(&statement).map_err(io::Error::other)?,
-            left_bytes: statement.len(),
-            path: &path,
-            at: 0,
-        };
+        let statement = statement.ok_or_else(|| no_statement(&path))?;
+        let mut from = StatementReader::new(&statement, &path)?;
         let head = from.head()?;
         let instances = from.instances(&session, head.instance_columns)?;
         let columns = bundle.group::<Scalar>(ADVICE, head.advice_columns as usize, 1 << head.k);
@@ -246,17 +237,109 @@ impl SavedWitness {
     /// # Errors
     /// [`SavedError::AnotherKey`], [`SavedError::Shape`].
     pub fn belongs_to(&self, vk: &VerifyingKey<G1Affine>) -> Result<(), SavedError> {
-        let expected = head_of(vk);
-        if self.head.key != expected.key {
-            return Err(SavedError::AnotherKey {
-                file: self.path.clone(),
-                found: hex(&self.head.key),
-                expected: hex(&expected.key),
-            });
-        }
         let lengths = self.instances.iter().map(|values| values.len());
-        fits(&self.path.display().to_string(), vk, &self.head, lengths)
+        belongs_to(&self.path, &self.head, lengths, vk)
     }
+}
+
+/// A witness that was sent, in scratch of the session: sealed, if that is. What is in memory of it does not grow with
+/// its rows or public inputs.
+#[derive(Debug)]
+pub struct SentWitness {
+    name: PathBuf,
+    statement: Column<[u8; 1]>,
+    advice: Vec<Column<Scalar>>,
+}
+
+impl SentWitness {
+    /// Reads the bytes of a file of [`save_witness`] with this key from their start to their end, such as the body of a
+    /// request. Meanwhile other tasks compute; what is leased is on `ledger`, which has
+    /// [`STREAM_BYTES`](Self::STREAM_BYTES) or more. The name is for errors.
+    ///
+    /// # Errors
+    /// Without a session; [`SavedError`] within the error for a witness of another key; the engine's for bytes that are
+    /// no witness, are damaged, end early or go on; those of `source`.
+    pub fn read(
+        name: &Path,
+        vk: &VerifyingKey<G1Affine>,
+        ledger: Budget,
+        source: &mut dyn Read,
+    ) -> io::Result<Self> {
+        let session = session_for("a witness that is sent")?;
+        let workspace = session.workspace().clone().with_budget(ledger);
+        let most = (name, Self::bytes_max(vk));
+        let bundle = StreamedBundle::<Scalar>::read(&workspace, most, Kind::Witness, source);
+        let bundle = bundle.map_err(io::Error::other)?;
+        let statement = bundle.bytes(STATEMENT).ok_or_else(|| no_statement(name))?;
+        let mut from = StatementReader::new(&statement, name)?;
+        let head = from.head()?;
+        // First their number, of which there is only the sender's word.
+        let columns = head.instance_columns as usize;
+        belongs_to(name, &head, std::iter::repeat_n(0, columns), vk)?;
+        let lengths = from.lengths(head.instance_columns)?;
+        belongs_to(name, &head, lengths.into_iter(), vk)?;
+        let columns = bundle.group(ADVICE, head.advice_columns as usize, 1 << head.k);
+        Ok(Self {
+            name: name.to_owned(),
+            statement,
+            advice: columns.map_err(io::Error::other)?,
+        })
+    }
+
+    /// What reading one leases at most.
+    pub const STREAM_BYTES: u64 = STREAM_BYTES;
+
+    /// The most bytes that a file of [`save_witness`] with this key has: that of public inputs in all rows.
+    pub fn bytes_max(vk: &VerifyingKey<G1Affine>) -> u64 {
+        let (rows, cs) = (vk.get_domain().get_n(), vk.cs());
+        let instance_columns = cs.num_instance_columns() as u64;
+        let values_bytes = LENGTH_BYTES as u64 + rows * VALUE_BYTES as u64;
+        let statement_bytes = STATEMENT_HEAD_BYTES as u64 + instance_columns * values_bytes;
+        bundle_bytes(statement_bytes, cs.num_advice_columns() as u64, rows)
+    }
+
+    /// The witness, whose public inputs are in memory as long as it lives.
+    ///
+    /// # Errors
+    /// Without a session; if the budget has no room for the public inputs; for one that is not below the modulus.
+    pub fn open(&self) -> io::Result<SavedWitness> {
+        let session = session_for("a witness that is sent")?;
+        let mut from = StatementReader::new(&self.statement, &self.name)?;
+        let head = from.head()?;
+        let instances = from.instances(&session, head.instance_columns)?;
+        Ok(SavedWitness {
+            path: self.name.clone(),
+            head,
+            instances,
+            advice: self.advice.clone(),
+        })
+    }
+}
+
+fn no_statement(file: &Path) -> io::Error {
+    let file = file.display().to_string();
+    let section = STATEMENT.into();
+    io::Error::other(spillproof_engine::Error::from(
+        spillproof_engine::error::Invalid::MissingSection { file, section },
+    ))
+}
+
+/// Whether a witness is one of this key.
+fn belongs_to(
+    file: &Path,
+    head: &StatementHead,
+    lengths: impl ExactSizeIterator<Item = usize>,
+    vk: &VerifyingKey<G1Affine>,
+) -> Result<(), SavedError> {
+    let expected = head_of(vk);
+    if head.key != expected.key {
+        return Err(SavedError::AnotherKey {
+            file: file.to_owned(),
+            found: hex(&head.key),
+            expected: hex(&expected.key),
+        });
+    }
+    fits(&file.display().to_string(), vk, head, lengths)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -271,7 +354,16 @@ struct StatementReader<'p> {
     at: u64,
 }
 
-impl StatementReader<'_> {
+impl<'p> StatementReader<'p> {
+    fn new(statement: &Column<[u8; 1]>, path: &'p Path) -> io::Result<Self> {
+        Ok(Self {
+            reader: ColumnReader::new(statement).map_err(io::Error::other)?,
+            left_bytes: statement.len(),
+            path,
+            at: 0,
+        })
+    }
+
     fn refused(&self, what: &'static str, value: impl ToString, remedy: &'static str) -> io::Error {
         let value = value.to_string();
         let source = FieldError {
@@ -308,21 +400,27 @@ impl StatementReader<'_> {
         StatementHead::decode(&self.take("the head")?).map_err(|source| self.field(source))
     }
 
-    fn instances(&mut self, session: &Session, columns: u32) -> io::Result<Vec<LeasedVec<Fr>>> {
+    /// How many values instance columns have, which nothing has compared with the section's length.
+    fn lengths(&mut self, columns: u32) -> io::Result<Vec<usize>> {
         let mut lengths = Vec::new();
         for _ in 0..columns {
-            lengths.push(u64::from_le_bytes(self.take("the length of an instance column")?));
+            let length = u64::from_le_bytes(self.take("the length of an instance column")?);
+            lengths.push(length as usize);
         }
+        Ok(lengths)
+    }
+
+    fn instances(&mut self, session: &Session, columns: u32) -> io::Result<Vec<LeasedVec<Fr>>> {
         let mut instances = Vec::new();
-        for length in lengths {
-            if length > self.left_bytes / VALUE_BYTES as u64 {
+        for length in self.lengths(columns)? {
+            if length as u64 > self.left_bytes / VALUE_BYTES as u64 {
                 return Err(self.refused(
                     "the length of an instance column",
                     length,
                     "more than the section has: save the witness again",
                 ));
             }
-            let values = session.budget().vec(length as usize, Fr::zero(), "public inputs");
+            let values = session.budget().vec(length, Fr::zero(), "public inputs");
             let mut values = values.map_err(io::Error::other)?;
             for value in values.iter_mut() {
                 let repr = self.take("a public input")?;
