@@ -27,10 +27,10 @@ const SEED: u64 = 7;
 const SECRET: u64 = 1234;
 
 /// What a program saves.
-struct Saved {
+pub struct Saved {
     dir: TempDir,
     /// Of the circuit `sums`.
-    witness: Vec<u8>,
+    pub witness: Vec<u8>,
     /// Of another circuit.
     other: Vec<u8>,
     /// That does not satisfy the circuit.
@@ -38,7 +38,7 @@ struct Saved {
     instances: Vec<Vec<Fr>>,
 }
 
-static SAVED: LazyLock<Saved> = LazyLock::new(Saved::make);
+pub static SAVED: LazyLock<Saved> = LazyLock::new(Saved::make);
 
 impl Saved {
     fn make() -> Self {
@@ -96,7 +96,7 @@ impl Saved {
     }
 
     /// Takes these keys, and their parameters.
-    fn settings(&self, settings: &mut Settings) {
+    pub fn settings(&self, settings: &mut Settings) {
         settings.keys.push(self.dir.path().join("keys"));
         settings.parameters = Some(self.parameters());
     }
@@ -224,8 +224,18 @@ fn witnesses_that_are_none() {
         let detail = answer.json()["detail"].to_string();
         assert!(detail.contains(said), "{detail}");
     };
-    refused(&SAVED.other, "another key");
-    refused(&fs::read(SAVED.key("sums")).expect("a key"), "");
+    let of_another_key = post(&server, "ranges", witness);
+    is(&of_another_key, 422, "witness_invalid");
+    let detail = of_another_key.json()["detail"].to_string();
+    assert!(
+        detail.contains("the witness of the key with the hash"),
+        "{detail}"
+    );
+    // A container of another kind.
+    refused(
+        &fs::read(SAVED.key("sums")).expect("a key")[..8192],
+        "ProvingKeyBundle",
+    );
     refused(KEYS.witness("small"), "");
     refused(b"", "");
     refused(&witness[..100], "");

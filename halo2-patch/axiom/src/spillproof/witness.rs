@@ -242,8 +242,8 @@ impl SavedWitness {
     }
 }
 
-/// A witness that was sent, in scratch of the session: sealed, if that is. What is in memory of it does not grow with
-/// its rows or public inputs.
+/// A witness that was sent, in scratch of the session: sealed, if that is. Memory: 32 bytes for each 16 KiB of its public
+/// inputs.
 #[derive(Debug)]
 pub struct SentWitness {
     name: PathBuf,
