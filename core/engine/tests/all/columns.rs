@@ -173,7 +173,7 @@ fn a_draft_takes_regions_in_any_order() {
     assert!(matches!(column.to_vec(), Err(Error::Damaged { frame: 0, .. })));
 }
 
-fn container(workspace: &Workspace, path: &std::path::Path, values: &[Fr]) -> Result<[u8; 32]> {
+fn container(workspace: &Workspace, path: &Path, values: &[Fr]) -> Result<[u8; 32]> {
     let spec = |label| SectionSpec {
         content: Content::Scalars,
         basis: Basis::None,
