@@ -136,6 +136,9 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         first_bucket: usize,
         buckets: &mut [Point<P>],
     ) {
+        if digits.pieces(window).next().is_none() {
+            return;
+        }
         self.sorted.sort(digits, window, first_bucket, buckets.len());
         let mut begin = 0;
         for (strip, buckets) in buckets.chunks_mut(STRIP_BUCKETS).enumerate() {
