@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::svg::{self, escaped};
 use super::table::bytes;
-use super::{Phase, Report};
+use super::{Phase, Report, wear};
 
 const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--dim:#666;--line:#ddd;--share:#cfe0f1;--paper:#fff}\
                      @media(prefers-color-scheme:dark){:root{--ink:#d8d8d8;--dim:#999;--line:#333a42;--share:#274563;--paper:#16191d}}\
@@ -47,6 +47,7 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
         ("seconds", format!("{:.2}", total.seconds)),
         ("read", bytes(total.bytes_read)),
         ("written", bytes(total.bytes_written)),
+        ("a drive of 600 TBW takes", takes(total.bytes_written)),
     ];
     for (name, value) in facts
         .iter()
@@ -83,6 +84,14 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     }
     put(format_args!("</table>\n</div>\n</body>\n</html>\n"));
     page
+}
+
+/// How often a drive takes what a run writes.
+fn takes(bytes_written: u64) -> String {
+    match wear::runs_a_day(bytes_written) {
+        None => "any number of such runs: nothing is written".into(),
+        Some(runs) => format!("{runs} such runs a day for {} years", wear::RATED_YEARS),
+    }
 }
 
 /// A line of the table; behind its seconds, their share of `all_seconds` as a bar.

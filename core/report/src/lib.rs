@@ -19,12 +19,13 @@ pub mod spent;
 pub mod steps;
 pub mod svg;
 pub mod table;
+pub mod wear;
 
 use std::cell::OnceCell;
 use std::path::Path;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use spillproof_engine::Session;
 use spillproof_engine::storage::Storage;
 
@@ -33,7 +34,7 @@ use progress::Progress;
 use spent::Spent;
 
 /// The bound of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Waiting for the disk took more than half of the time.
@@ -90,7 +91,7 @@ struct Waited {
 pub const FAILED: &str = " (failed)";
 
 /// One phase of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Phase {
     /// Its name.
     pub name: String,
@@ -170,7 +171,7 @@ fn cores() -> f64 {
 }
 
 /// The report of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Report {
     /// In order.
     pub phases: Vec<Phase>,
@@ -179,8 +180,19 @@ pub struct Report {
     /// The limit on the whole process that the budget follows from, if there was one.
     pub limit_bytes: Option<u64>,
     /// Resident memory over time.
-    #[serde(skip)]
     pub curve: Curve,
+}
+
+/// Without the curve.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("Report", 4)?;
+        report.serialize_field("phases", &self.phases)?;
+        report.serialize_field("budget_bytes", &self.budget_bytes)?;
+        report.serialize_field("limit_bytes", &self.limit_bytes)?;
+        report.serialize_field("runs_a_day", &wear::runs_a_day(self.total().bytes_written))?;
+        report.end()
+    }
 }
 
 impl Report {

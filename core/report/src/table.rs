@@ -1,6 +1,6 @@
 //! The final table: one line a phase, numbers to the right, 80 columns wide at most.
 
-use super::{FAILED, Phase, Report};
+use super::{FAILED, Phase, Report, wear};
 
 const COLUMNS: usize = 8;
 const HEADINGS: [&str; COLUMNS] = [
@@ -28,6 +28,7 @@ pub fn render(report: &Report) -> String {
     rows.extend(total);
     let mut text = grid(&HEADINGS, &rows, phases);
     text.push_str("disk: seconds of waiting for it; peak: of resident memory; K, M, G: binary\n");
+    text.push_str(&format!("{}\n", wear::words(report.total().bytes_written)));
     if let Some(budget_bytes) = report.budget_bytes {
         let limit = report.limit_bytes.map_or_else(String::new, |limit_bytes| {
             format!("; limit on the process: {}", bytes(limit_bytes))
@@ -229,6 +230,7 @@ mod tests {
             "others",
             "999M",
             "1.0T",
+            "takes no such runs",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }

@@ -9,15 +9,11 @@ use spillproof_engine::budget::{ByteSize, format_bytes};
 use spillproof_engine::plan::{Plan, Rates, Step};
 
 use crate::report::table::{bytes, bytes_up, duration, grid};
+use crate::report::wear;
 use crate::run::Result;
 
 const STEP_HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "time"];
 const RUNG_HEADINGS: [&str; 6] = ["budget", "peak lease", "read", "written", "on disk", "time"];
-
-/// What a usual drive of 1 TB is rated to take of writes over its life: 600 times its size.
-const RATED_BYTES: u64 = 600_000_000_000_000;
-/// More runs than a user counts.
-const RUNS_MAX: u64 = 10_000_000;
 
 /// Where a plan is carried out.
 pub struct Place {
@@ -76,7 +72,7 @@ impl Place {
             format_bytes(plan.smallest_budget_bytes)
         )];
         lines.push(self.disk(plan.disk_bytes));
-        lines.extend(wear(total.bytes_written));
+        lines.push(wear::words(total.bytes_written));
         lines.push(self.rates().to_owned());
         format!("{}{}", grid(&STEP_HEADINGS, &rows, rule), lines.join("\n"))
     }
@@ -99,7 +95,7 @@ impl Place {
         let mut lines =
             vec!["the first budget is the smallest that works; name one with --memory".to_owned()];
         lines.push(self.disk(most));
-        lines.extend(wear(written));
+        lines.push(wear::words(written));
         lines.push(self.rates().to_owned());
         format!("{}{}", grid(&RUNG_HEADINGS, &rows, rows.len()), lines.join("\n"))
     }
@@ -127,21 +123,6 @@ impl Place {
             false => "times are estimated from rates of a usual machine, without the circuit's own synthesis",
         }
     }
-}
-
-/// The part of a drive's life that so many bytes are; `None` for next to nothing.
-fn wear(bytes_written: u64) -> Option<String> {
-    let runs = RATED_BYTES
-        .checked_div(bytes_written)
-        .filter(|runs| *runs < RUNS_MAX)?;
-    let runs = match runs {
-        0..10_000 => runs.to_string(),
-        _ => format!("{} thousand", runs / 1000),
-    };
-    Some(format!(
-        "written: {}; a drive of 1 TB that is rated for 600 TB of writes takes {runs} such runs",
-        bytes(bytes_written)
-    ))
 }
 
 fn cells(name: &str, step: &Step) -> [String; 6] {
@@ -222,16 +203,6 @@ mod tests {
         );
         assert_eq!(budgets(4 * MIB, 4 * MIB, 4 * MIB), [4 * MIB]);
         assert_eq!(budgets(4 * MIB, MIB, MIB), [4 * MIB]);
-    }
-
-    #[test]
-    fn writes_are_a_part_of_a_drives_life() {
-        assert_eq!(wear(0), None);
-        let line = wear(10 << 30).unwrap();
-        assert!(line.ends_with("takes 55 thousand such runs"), "{line}");
-        assert_eq!(wear(1 << 20), None);
-        let line = wear(1 << 40).unwrap();
-        assert!(line.ends_with("takes 545 such runs"), "{line}");
     }
 
     #[test]
