@@ -70,7 +70,8 @@ impl<F: KernelField> Constraints<F> {
         &self.coefficients
     }
 
-    /// The values of both matrices in some rows of the domain, and the products of both.
+    /// The values of both matrices in some rows of the domain, and the products of both, placed as `placement`
+    /// says.
     ///
     /// # Errors
     /// [`Error::Format`] for a coefficient outside of the matrices, or out of order;
@@ -80,10 +81,11 @@ impl<F: KernelField> Constraints<F> {
         witness: &Column<F>,
         shape: &Shape,
         share: Share,
+        placement: Placement,
     ) -> Result<[Column<F>; 3]> {
         let (workspace, rows) = (witness.workspace(), share.len());
         let draft =
-            |what| Draft::<F>::scratch_with_frames(workspace, what, rows, Placement::Disk, share.frame_bytes);
+            |what| Draft::<F>::scratch_with_frames(workspace, what, rows, placement, share.frame_bytes);
         let drafts = [
             draft("values of A")?,
             draft("values of B")?,

@@ -11,9 +11,20 @@ use spillproof_format::{Curve as CurveId, Element, FormatError, GroupId, PointFa
 use super::{Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, Container, Workspace};
+use spillproof_engine::column::{Column, Container, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_kernels::curve::{Curve, Point};
+
+/// A smaller budget keeps no copies in memory.
+const COPIES_BUDGET_BYTES_MIN: u64 = 8 << 20;
+
+/// Where copies of files and of a caller's values are put, which are made before the proof that reads them.
+pub(crate) fn placement_of_copies(workspace: &Workspace) -> Placement {
+    match workspace.budget.limit_bytes() < COPIES_BUDGET_BYTES_MIN {
+        true => Placement::Disk,
+        false => Placement::Small,
+    }
+}
 
 impl<E: PairingCurve> ProvingKey<E> {
     /// Opens a container, whose roots of unity are those of circom's tools. Nothing is copied; each frame is

@@ -42,7 +42,7 @@ pub use ark_bn254::Bn254;
 pub use compiled::PairingCurve;
 pub use constraints::Constraints;
 pub use dealt::{DealtKey, is_dealt};
-pub(crate) use file::check_curve;
+pub(crate) use file::{check_curve, placement_of_copies};
 pub(crate) use key::Layout;
 pub use key::{Domain, ProvingKey, QuotientBasis, VerifyingKey};
 pub use over_ranks::{Cut, Kept, KeyShare, OfRank, Place, Shares};

@@ -291,7 +291,7 @@ impl<E: PairingCurve> Part<'_, E> {
             self.ranks.phase(CONSTRAINTS),
             step!(self.witness.workspace(), "constraints"),
         );
-        self.key.constraints.evaluate(self.witness, shape, share)
+        (self.key.constraints).evaluate(self.witness, shape, share, Placement::Disk)
     }
 
     /// The quotient of what rank 0 has gathered.
@@ -314,7 +314,8 @@ impl<E: PairingCurve> Part<'_, E> {
                 [a, b, c]
             }
         };
-        quotient::quotient(values, (shape.log_domain, &self.key.domain), self.key.quotient)
+        let domain = (shape.log_domain, &self.key.domain);
+        quotient::quotient(values, domain, self.key.quotient, Placement::Disk)
     }
 
     fn first_sums(&self) -> Result<FirstSums<E>> {

@@ -8,7 +8,7 @@ use super::constraints::Share;
 use super::{PairingCurve, ProvingKey, Shape, VerifyingKey, quotient};
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::TaskAccelerator;
-use spillproof_engine::column::{Column, Element, Workspace};
+use spillproof_engine::column::{Column, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::step;
 use spillproof_engine::stream::{Scalars, Terms, msm, msm_of};
@@ -140,11 +140,12 @@ impl<E: PairingCurve> Sums<E> {
         let workspace = witness.workspace();
         let values = {
             let _step = step!(workspace, "constraints");
-            key.constraints.evaluate(witness, shape, Share::all(shape))?
+            (key.constraints).evaluate(witness, shape, Share::all(shape), Placement::Passing)?
         };
         let quotient = {
             let _step = step!(workspace, "quotient");
-            quotient::quotient(values, (shape.log_domain, &key.domain), key.quotient)?
+            let domain = (shape.log_domain, &key.domain);
+            quotient::quotient(values, domain, key.quotient, Placement::Passing)?
         };
         let h = {
             let _step = step!(workspace, "sum over H");

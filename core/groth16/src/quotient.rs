@@ -17,7 +17,7 @@ use spillproof_engine::stream::{Transform, invert, ntt, transform_twice};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::vector;
 
-/// The scalars that the key's `h` points take, for columns of values on the domain.
+/// The scalars that the key's `h` points take, for columns of values on the domain, placed as `placement` says.
 ///
 /// # Errors
 /// Those of [`transform_twice`] and [`ntt`], and of reading and writing columns.
@@ -25,8 +25,11 @@ pub(super) fn quotient<F: KernelField>(
     values: [Column<F>; 3],
     (log_n, domain): (u32, &Domain<F>),
     basis: QuotientBasis,
+    placement: Placement,
 ) -> Result<Column<F>> {
-    let on_coset = on_coset(values, log_n, domain)?;
+    let transforms = transforms(log_n, domain)?;
+    // The values of `a * b - c` on the coset.
+    let on_coset = transform_twice(values, transforms.each_ref(), &product_less, placement)?;
     match basis {
         QuotientBasis::Coset => Ok(on_coset),
         QuotientBasis::Monomial => {
@@ -36,15 +39,9 @@ pub(super) fn quotient<F: KernelField>(
                 scale: back.scale * invert("the vanishing polynomial on a coset", vanishing)?,
                 ..back
             };
-            ntt(&on_coset, &to_coefficients, Placement::Disk)
+            ntt(&on_coset, &to_coefficients, placement)
         }
     }
-}
-
-/// The values of `a * b - c` on the coset.
-fn on_coset<F: KernelField>(values: [Column<F>; 3], log_n: u32, domain: &Domain<F>) -> Result<Column<F>> {
-    let transforms = transforms(log_n, domain)?;
-    transform_twice(values, transforms.each_ref(), &product_less, Placement::Disk)
 }
 
 /// From values on the domain to coefficients, shifted, and from there to values on the coset.

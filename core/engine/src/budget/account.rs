@@ -339,6 +339,12 @@ impl Budget {
         self.leaves_reserve(bytes, |reserve| reserve.passing_bytes)
     }
 
+    /// The same of a column that has to be small besides
+    /// ([`Placement::Small`](crate::column::Placement::Small)).
+    pub(crate) fn keeps_small(&self, bytes: u64) -> bool {
+        bytes <= self.available_bytes() / COLUMN_SHARE && self.keeps_column(bytes)
+    }
+
     fn leaves_reserve(&self, bytes: u64, reserve_bytes: impl FnOnce(Reserve) -> u64) -> bool {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
@@ -528,6 +534,7 @@ mod tests {
             assert!(budget.keeps_column(28) && !budget.keeps_column(29));
             first.reserve(Reserve::of(500));
             assert!(budget.keeps_column(400) && !budget.keeps_column(401));
+            assert!(budget.keeps_small(28) && !budget.keeps_small(29));
             let reserve = Reserve {
                 column_bytes: 880,
                 passing_bytes: 0,

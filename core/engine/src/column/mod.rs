@@ -322,6 +322,10 @@ pub enum Placement {
     /// As [`Placement::Auto`], for a column that is read once or twice: others spare more of the disk, so
     /// that a task may keep those in memory and these not.
     Passing,
+    /// In a leased buffer if that takes at most 1/32 of what the budget has left, and leaves what
+    /// [`Placement::Auto`] does; else in a nameless file. A column that is made before its task, of which a
+    /// dry run is to know where it will be.
+    Small,
 }
 
 impl Placement {
@@ -330,7 +334,8 @@ impl Placement {
         match self {
             Placement::Auto if budget.keeps_column(bytes) => Placement::Memory,
             Placement::Passing if budget.keeps_passing(bytes) => Placement::Memory,
-            Placement::Auto | Placement::Passing => Placement::Disk,
+            Placement::Small if budget.keeps_small(bytes) => Placement::Memory,
+            Placement::Auto | Placement::Passing | Placement::Small => Placement::Disk,
             chosen => chosen,
         }
     }

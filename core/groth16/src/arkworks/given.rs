@@ -138,7 +138,12 @@ pub(crate) fn prove_values<E: PairingCurve>(
     random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
     let workspace = session.workspace();
-    let mut writer = Writer::scratch(workspace, "assignment", len as u64, Placement::Disk)?;
+    let mut writer = Writer::scratch(
+        workspace,
+        "assignment",
+        len as u64,
+        crate::placement_of_copies(workspace),
+    )?;
     let mut tile = Vec::with_capacity(CHUNK.min(len));
     for first in (0..len).step_by(CHUNK) {
         tile.clear();

@@ -18,7 +18,7 @@ use super::key::Zkey;
 use crate::constraints::Share;
 use crate::dictionary::{Dictionary, Form, UNKNOWN};
 use crate::distinct::DistinctHashes;
-use crate::{Coefficient, Constraints, PairingCurve, Shape};
+use crate::{Coefficient, Constraints, PairingCurve, Shape, placement_of_copies};
 use spillproof_engine::Result;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::runs::{Array, Progress};
@@ -116,14 +116,15 @@ pub(crate) fn rehearse<F: KernelField>(
     let array = array(shape.coefficients, 0);
     let first_bytes = Dictionary::<F>::bytes(0);
     let _dictionary = workspace.hold(first_bytes, VALUES)?;
-    let writer = Writer::<Coefficient>::scratch(workspace, COEFFICIENTS, array.count, Placement::Disk)?;
+    let placement = placement_of_copies(workspace);
+    let writer = Writer::<Coefficient>::scratch(workspace, COEFFICIENTS, array.count, placement)?;
     let tile = array.run_elements(&workspace.budget);
     let _tile = workspace.hold(tile * size_of::<Coefficient>() as u64, COEFFICIENTS)?;
     let runs = array.rehearse(workspace)?;
     let _grown = workspace.hold(Dictionary::<F>::bytes(kept.values) - first_bytes, VALUES)?;
     let coefficients = writer.finish_at(kept.coefficients)?;
     drop(runs);
-    let values = Writer::scratch(workspace, VALUES, kept.values, Placement::Disk)?.finish()?;
+    let values = Writer::scratch(workspace, VALUES, kept.values, placement)?.finish()?;
     Ok(Constraints::new(values, coefficients))
 }
 
@@ -132,13 +133,14 @@ impl<E: PairingCurve> Zkey<E> {
     pub fn constraints(
         &self,
         share: Share,
+        placement: Placement,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Constraints<E::Scalar>> {
         let workspace = &self.source.workspace;
         let _step = step!(workspace, "copy of coefficients");
         let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
         let count = self.layout.coefficients.count;
-        let mut writer = Writer::<Coefficient>::scratch(workspace, COEFFICIENTS, count, Placement::Disk)?;
+        let mut writer = Writer::<Coefficient>::scratch(workspace, COEFFICIENTS, count, placement)?;
         let mut kept = 0;
         self.each_tile(&mut dictionary, share, progress, |tile| {
             kept += tile.len() as u64;
@@ -146,7 +148,7 @@ impl<E: PairingCurve> Zkey<E> {
         })?;
         let coefficients = writer.finish_at(kept)?;
         let len = dictionary.values.len() as u64;
-        let mut values = Writer::scratch(workspace, VALUES, len, Placement::Disk)?;
+        let mut values = Writer::scratch(workspace, VALUES, len, placement)?;
         values.push(&dictionary.values)?;
         let values: Column<E::Scalar> = values.finish()?;
         Ok(Constraints::new(values, coefficients))

@@ -4,10 +4,12 @@ use super::coefficients::rehearse as rehearse_coefficients;
 use super::key::Zkey;
 use super::witness::rehearse as rehearse_witness;
 use crate::constraints::Share;
-use crate::{Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, Shares, prove};
+use crate::{
+    Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, Shares, placement_of_copies, prove,
+};
 use ark_ff::Zero;
-use spillproof_engine::column::Workspace;
 use spillproof_engine::column::runs::Progress;
+use spillproof_engine::column::{Placement, Workspace};
 use spillproof_engine::plan::{Phase, Plan, Rates, smallest_budget_bytes};
 use spillproof_engine::{Error, Result};
 use spillproof_ranks::{Ranks, Settings};
@@ -188,9 +190,16 @@ impl<E: PairingCurve> Zkey<E> {
         dry_run: &(dyn Fn(&Workspace, &Shape) -> Result<()> + Sync),
     ) -> Result<Constraints<E::Scalar>> {
         let workspace = &self.source.workspace;
-        let refusal = match workspace.run(|| self.constraints(share, progress)) {
-            Err(refusal @ Error::OverBudget { .. }) => refusal,
-            ended => return ended,
+        let mut refusal = None;
+        // What is in memory may be what is missing.
+        for placement in [placement_of_copies(workspace), Placement::Disk] {
+            match workspace.run(|| self.constraints(share, placement, progress)) {
+                Err(error @ Error::OverBudget { .. }) => _ = refusal.get_or_insert(error),
+                ended => return ended,
+            }
+        }
+        let Some(refusal) = refusal else {
+            unreachable!("refused twice");
         };
         // Where there is no room to count values either, the refusal says what is missing first.
         let Ok(shape) = workspace.run(|| self.counted_shape(share, progress)) else {

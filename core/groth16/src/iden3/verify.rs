@@ -34,7 +34,7 @@ use spillproof_commit::{Challenge, Weights};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::Progress;
-use spillproof_engine::column::{Column, Reader, Region, Scratch, Workspace};
+use spillproof_engine::column::{Column, Placement, Reader, Region, Scratch, Workspace};
 use spillproof_engine::step;
 use spillproof_engine::stream::{ForeignScalars, Scalars, msm};
 use spillproof_kernels::curve::{Curve, Point};
@@ -243,7 +243,7 @@ impl<E: PairingCurve> Check<'_, E> {
     fn equal_parts(&self, progress: &mut dyn FnMut(Progress)) -> Result<()> {
         let (layout, queries) = (&self.zkey.layout, &self.initial.queries);
         let all = Share::all(&self.zkey.shape());
-        let coefficients = self.zkey.constraints(all, progress)?;
+        let coefficients = self.zkey.constraints(all, Placement::Disk, progress)?;
         if let Some(index) = first_other_coefficient(&coefficients, &self.initial.circuit.terms)? {
             return Err(self.not_derived(
                 "the coefficients from the one",

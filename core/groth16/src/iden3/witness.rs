@@ -9,7 +9,7 @@ use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
 
 use super::source::Source;
-use crate::{PairingCurve, check_curve};
+use crate::{PairingCurve, check_curve, placement_of_copies};
 use spillproof_engine::Result;
 use spillproof_engine::budget::{LeasedVec, PAGE_BYTES};
 use spillproof_engine::column::runs::{Array, Progress};
@@ -21,7 +21,8 @@ use spillproof_kernels::parallel::Parallel;
 /// Values that one thread decodes at a time.
 const JOB_VALUES: usize = 1024;
 
-/// The values of a `.wtns` file as a scratch column: sealed, if the workspace's are.
+/// The values of a `.wtns` file as a scratch column: in memory where that is a small part of the budget, else
+/// on disk, sealed, if the workspace's are.
 ///
 /// # Errors
 /// [`spillproof_engine::Error::Format`] for a file that is no witness over this curve, or holds a value that
@@ -50,7 +51,8 @@ pub(crate) fn read_wtns_over<E: PairingCurve>(
         let array = array(header.count, range.offset);
         let _step = step!(workspace, "copy of the witness");
         let run_values = source.file.run_elements(&array);
-        let mut values = Values::<E>::new(workspace, path, &array, run_values)?;
+        let placement = placement_of_copies(workspace);
+        let mut values = Values::<E>::new(workspace, path, &array, run_values, placement)?;
         source
             .file
             .each_run(&array, progress, |first, bytes| values.push(first, bytes))?;
@@ -160,15 +162,16 @@ fn copied<E: PairingCurve>(
     let range = header.values(&sections).map_err(refuse)?;
     let array = array(header.count, range.offset);
     let _step = step!(workspace, "copy of the witness");
-    let run_values_max = match turns {
-        Turns::OfEachPiece => RUN_VALUES,
-        Turns::None => JOB_VALUES,
+    let (run_values_max, placement) = match turns {
+        Turns::OfEachPiece => (RUN_VALUES, placement_of_copies(workspace)),
+        Turns::None => (JOB_VALUES, Placement::Disk),
     };
     let run_values = header.count.min(run_values_max as u64);
     let run_bytes = run_values as usize * SCALAR_BYTES;
     let (mut values, mut run) = turns.run(workspace, || {
         let run = workspace.budget.buffer(run_bytes.max(PAGE_BYTES), "witness")?;
-        Ok((Values::<E>::new(workspace, name, &array, run_values)?, run))
+        let values = Values::<E>::new(workspace, name, &array, run_values, placement)?;
+        Ok((values, run))
     })?;
     // No turn is kept while bytes are waited for: they may come from a thread that is busy for long.
     for first in (0..header.count).step_by(run_values_max) {
@@ -302,13 +305,19 @@ struct Values<'a, E: PairingCurve> {
 
 impl<'a, E: PairingCurve> Values<'a, E> {
     /// For values that come in runs of so many at most.
-    fn new(workspace: &Workspace, file: &'a Path, array: &Array, run_values: u64) -> Result<Self> {
+    fn new(
+        workspace: &Workspace,
+        file: &'a Path,
+        array: &Array,
+        run_values: u64,
+        placement: Placement,
+    ) -> Result<Self> {
         let name = file.display().to_string();
         let zero = E::Scalar::from(0u64);
         Ok(Self {
             file,
             offset: array.offset,
-            writer: Writer::scratch(workspace, &name, array.count, Placement::Disk)?,
+            writer: Writer::scratch(workspace, &name, array.count, placement)?,
             tile: workspace.budget.vec(run_values as usize, zero, "witness")?,
         })
     }
@@ -355,7 +364,7 @@ fn array(count: u64, offset: u64) -> Array {
 pub(crate) fn rehearse<F: KernelField>(workspace: &Workspace, signals: u64) -> Result<Column<F>> {
     let _step = step!(workspace, "copy of the witness");
     let array = array(signals, 0);
-    let writer = Writer::scratch(workspace, "witness", signals, Placement::Disk)?;
+    let writer = Writer::scratch(workspace, "witness", signals, placement_of_copies(workspace))?;
     let tile = array.run_elements(&workspace.budget);
     let _tile = workspace.hold(tile * size_of::<F>() as u64, "witness")?;
     let _runs = array.rehearse(workspace)?;

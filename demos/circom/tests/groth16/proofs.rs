@@ -77,6 +77,32 @@ fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, publi
     }
 }
 
+/// With a small part of the budget for its columns, a proof writes nothing; and no more in a larger budget than in
+/// a smaller one.
+#[test]
+fn a_proof_with_room_for_its_columns_writes_nothing() {
+    let circuit = Circuit::random(17, 5000, 2, Values::Full);
+    let key = Key::<Bn254>::new(&circuit, 17);
+    let random = blinding(17);
+    let expected = key.prove(&circuit, random);
+    let mut written = Vec::new();
+    for budget_bytes in [2 * MIB, 4 * MIB, 64 * MIB] {
+        let (_dir, session) = session(budget_bytes, 2);
+        let key = key_on_disk(session.workspace(), &circuit, &key);
+        let witness = column_in(session.workspace(), &circuit.witness, Placement::Small);
+        let before = session.storage().stats().bytes_written;
+        let proof = prove_in(&session, &key, &witness, random).expect("a proof");
+        assert!(text(&proof) == expected, "{budget_bytes} bytes");
+        written.push(session.storage().stats().bytes_written - before);
+        assert!(session.budget().peak_bytes() <= budget_bytes);
+    }
+    assert!(
+        written[0] > 0 && written.is_sorted_by(|less, more| less >= more),
+        "{written:?}"
+    );
+    assert_eq!(written[2], 0);
+}
+
 /// The key in columns on disk.
 pub fn key_on_disk<E: PairingCurve>(
     workspace: &Workspace,

@@ -40,9 +40,15 @@ enum Way {
 }
 
 impl Way {
-    /// The one with the fewest bytes read and written, for so many inputs, that fits `available_bytes`.
-    fn within(shape: &InputShape, inputs: u64, log_n: u32, available_bytes: u64) -> Result<Self> {
-        if shape.whole_bytes(log_n, inputs) <= available_bytes {
+    /// The one with the fewest bytes read and written, for so many inputs, that fits `available_bytes`, and
+    /// `freed_bytes` of inputs that are read before the last.
+    fn within(
+        shape: &InputShape,
+        inputs: u64,
+        log_n: u32,
+        [available_bytes, freed_bytes]: [u64; 2],
+    ) -> Result<Self> {
+        if shape.whole_bytes(log_n, inputs) <= available_bytes + freed_bytes {
             return Ok(Self::AllWhole);
         }
         if shape.whole_bytes(log_n, 1) <= available_bytes {
@@ -95,7 +101,8 @@ impl Way {
 }
 
 /// Transforms columns, and what comes of each once more, and combines what comes of that: `combine` leaves in
-/// its first slice what is made of all.
+/// its first slice what is made of all. What comes out is placed as `placement` says, and so is what single
+/// transforms leave on the way.
 ///
 /// # Errors
 /// As [`super::ntt`]; [`Invalid::Length`] for transforms of different lengths.
@@ -128,7 +135,12 @@ where
         let way = match takes_transforms::<F>(&workspace, first.log_n) {
             // A device takes single transforms.
             true => Way::OneByOne,
-            false => Way::within(&shape, N as u64, first.log_n, workspace.budget.available_bytes())?,
+            false => {
+                let in_memory = inputs[..N - 1].iter().filter(|input| !input.on_disk());
+                let freed_bytes = in_memory.map(|input| input.len() * F::BYTES as u64).sum();
+                let bytes = [workspace.budget.available_bytes(), freed_bytes];
+                Way::within(&shape, N as u64, first.log_n, bytes)?
+            }
         };
         tracing::debug!(log_n = first.log_n, ?way, "two transforms");
         let output = transform_by(way, inputs, transforms, combine, placement);
@@ -152,10 +164,10 @@ where
     let alone = |_: &mut [F], _: &[&[F]]| ();
     let [first, second] = transforms;
     match way {
-        Way::AllWhole => whole(&ScalarTiles, &inputs, &transforms, combine, placement),
+        Way::AllWhole => whole(&ScalarTiles, inputs, &transforms, combine, placement),
         Way::EachWhole => {
             let values = each(inputs, |input| {
-                whole(&ScalarTiles, &[input], &transforms, &alone, Placement::Disk)
+                whole(&ScalarTiles, [input], &transforms, &alone, placement)
             })?;
             combine_columns(&values, combine, placement)
         }
@@ -184,9 +196,9 @@ where
         }
         Way::OneByOne => {
             let values = each(inputs, |input| {
-                let between = ntt_in_turn(&input, first, Placement::Disk)?;
+                let between = ntt_in_turn(&input, first, placement)?;
                 drop(input);
-                ntt_in_turn(&between, second, Placement::Disk)
+                ntt_in_turn(&between, second, placement)
             })?;
             combine_columns(&values, combine, placement)
         }
@@ -213,7 +225,7 @@ mod tests {
             frame_elements: 512,
             chunk_bytes: 1 << 20,
         };
-        let way = |mib: u64| Way::within(&shape, 3, 20, mib << 20).unwrap();
+        let way = |mib: u64| Way::within(&shape, 3, 20, [mib << 20, 0]).unwrap();
         assert_eq!(way(128), Way::AllWhole);
         assert_eq!(way(64), Way::EachWhole);
         for mib in [16, 32] {
@@ -229,5 +241,7 @@ mod tests {
             assert!(log_tiles[1] >= log_lengths[0] + 7, "{log_tiles:?}");
         }
         assert_eq!(way(8), Way::OneByOne);
+        let beside_inputs_in_memory = Way::within(&shape, 3, 20, [64 << 20, 64 << 20]).unwrap();
+        assert_eq!(beside_inputs_in_memory, Way::AllWhole);
     }
 }

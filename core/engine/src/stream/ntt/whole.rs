@@ -1,5 +1,7 @@
 //! Transforms in memory. Memory: see [`super`].
 
+use std::borrow::Borrow;
+
 use super::combine::{Combine, combine_tiles};
 use super::{TILE, Tiles};
 use crate::Result;
@@ -9,22 +11,26 @@ use crate::stream::Transform;
 use spillproof_kernels::field::KernelField;
 
 /// Takes each of `inputs` through `transforms`, which have one length, one after the other, and writes what
-/// `combine` leaves in the first.
-pub(super) fn whole<F: KernelField, T: Tiles<F>>(
+/// `combine` leaves in the first. An input that is owned goes as soon as it has been read.
+pub(super) fn whole<F: KernelField, T: Tiles<F>, C: Borrow<Column<T::Element>>>(
     tiles: &T,
-    inputs: &[Column<T::Element>],
+    inputs: impl IntoIterator<Item = C>,
     transforms: &[&Transform<F>],
     combine: &Combine<T::Element>,
     placement: Placement,
 ) -> Result<Column<T::Element>> {
-    let ([first, ..], [transform, ..]) = (inputs, transforms) else {
+    let mut inputs = inputs.into_iter().peekable();
+    let (Some(first), [transform, ..]) = (inputs.peek(), transforms) else {
         unreachable!("an input and a transform at least");
     };
-    let (workspace, n) = (first.workspace(), 1u64 << transform.log_n);
+    let (workspace, n) = (first.borrow().workspace().clone(), 1u64 << transform.log_n);
+    let workspace = &workspace;
     if workspace.is_dry() {
-        let _tiles = workspace.hold(inputs.len() as u64 * n * size_of::<T::Element>() as u64, TILE)?;
+        let mut held = Vec::new();
         for input in inputs {
+            let input = input.borrow();
             let _reader = workspace.hold(input.reader_bytes(input.sequential_chunk(), 2), TILE)?;
+            held.push(workspace.hold(n * size_of::<T::Element>() as u64, TILE)?);
             input.count_read();
             for (earlier, _) in transforms.iter().enumerate() {
                 workspace.passed(u64::from(earlier == 0), T::work_of(n));
@@ -32,9 +38,9 @@ pub(super) fn whole<F: KernelField, T: Tiles<F>>(
         }
         return Writer::scratch(workspace, "transform", n, placement)?.finish();
     }
-    let mut transformed = Vec::with_capacity(inputs.len());
+    let mut transformed = Vec::new();
     for input in inputs {
-        transformed.push(in_memory(tiles, input, transforms)?);
+        transformed.push(in_memory(tiles, input.borrow(), transforms)?);
     }
     combine_tiles(&mut transformed, combine);
     let mut writer = Writer::scratch(workspace, "transform", n, placement)?;
