@@ -91,7 +91,7 @@ impl Machine {
     }
 
     /// Halves and sums of each row.
-    fn rows(&self) -> impl Iterator<Item = ([[u64; 2]; WORDS], [Fr; SUMS])> {
+    fn rows(&self) -> impl Iterator<Item = ([[u64; 2]; WORDS], [Fr; SUMS])> + '_ {
         let mut sums = self.first_sums();
         (0..usable_rows::<Self>(self.k)).map(move |row| {
             let (halves, now) = (self.halves(row), sums);
