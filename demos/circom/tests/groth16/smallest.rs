@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 0.05;
 
 /// Bytes of files that a plan does not count, and of the frames of four columns: with a few rows it makes no difference to
 /// the time whether they are in memory, so that a plan may have them on the disk and a proof not.
-const BESIDE_BYTES: u64 = 2 * 64 << 10;
+const BESIDE_BYTES: u64 = 128 << 10;
 
 /// What the coefficients of a circuit are like.
 #[derive(Clone, Copy, Debug)]
