@@ -21,6 +21,7 @@ mod limbs;
 #[cfg(target_arch = "x86_64")]
 mod packed;
 mod portable;
+#[cfg(target_arch = "x86_64")]
 mod quadratic;
 #[cfg(target_arch = "x86_64")]
 mod radix;
@@ -89,9 +90,9 @@ impl<F> Vectorised for F {}
 
 /// A field whose transforms and programs a backend may have lanes for.
 #[cfg(not(target_arch = "x86_64"))]
-pub trait WideVectorised {}
+pub trait WideVectorised: CoordinateField {}
 #[cfg(not(target_arch = "x86_64"))]
-impl<F> WideVectorised for F {}
+impl<F: CoordinateField> WideVectorised for F {}
 
 impl Backend {
     /// The fastest backend of this machine, or the one that `SPILLPROOF_CPU` names: `portable`, `words`,
