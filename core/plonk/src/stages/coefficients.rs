@@ -3,10 +3,14 @@
 //! A column goes when what it was transformed to is there, so columns are taken in groups: their number is what lies in memory or on disk
 //! twice. Memory: that of [`super::short`], or of a transform.
 
+use std::any::Any;
+
+use ark_bn254::Fr;
+
 use super::short::Short;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Element, Placement};
-use spillproof_engine::dry::Work;
+use spillproof_engine::dry::{Job, Work};
 use spillproof_engine::stream::{Transform, ntt};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{Domain, NttElement, forget_buffers};
@@ -57,11 +61,19 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
                     domain.forward_scaled(to, transform.scale);
                 }
                 Ok(())
-            });
-            if !workspace.is_dry() {
-                forget_buffers();
+            })?;
+            match workspace.dry_run() {
+                None => forget_buffers(),
+                // With an accelerator, they are offered one by one.
+                Some(dry_run) if made.is_some() && (transform as &dyn Any).is::<Transform<Fr>>() => {
+                    let log_n = transform.log_n;
+                    group
+                        .iter()
+                        .for_each(|_| dry_run.offered(Job::Transform { log_n }, 0));
+                }
+                Some(_) => {}
             }
-            made
+            Ok(made)
         })?;
         match made {
             Some(made) => transformed.extend(made.into_iter().flatten()),
