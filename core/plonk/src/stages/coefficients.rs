@@ -54,6 +54,13 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
             if !is_short {
                 return Ok(None);
             }
+            // A plan knows no accelerator, which would be offered one after the other.
+            let is_offered = (transform as &dyn Any).is::<Transform<Fr>>() && short.has_lanes(&items);
+            if let Some(dry_run) = workspace.dry_run().filter(|_| is_offered) {
+                let log_n = transform.log_n;
+                let offer = |_| dry_run.offered(Job::Transform { log_n }, 0);
+                items.iter().for_each(offer);
+            }
             let domain = Domain::new(transform.log_n, transform.omega)?;
             let made = short.take(&items, F::ZERO, |_, tiles| {
                 for (values, to) in tiles.inputs.iter().zip(&mut tiles.outputs) {
@@ -62,16 +69,8 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
                 }
                 Ok(())
             })?;
-            match workspace.dry_run() {
-                None => forget_buffers(),
-                // With an accelerator, they are offered one by one.
-                Some(dry_run) if made.is_some() && (transform as &dyn Any).is::<Transform<Fr>>() => {
-                    let log_n = transform.log_n;
-                    group
-                        .iter()
-                        .for_each(|_| dry_run.offered(Job::Transform { log_n }, 0));
-                }
-                Some(_) => {}
+            if !workspace.is_dry() {
+                forget_buffers();
             }
             Ok(made)
         })?;

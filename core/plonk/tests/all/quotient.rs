@@ -353,7 +353,7 @@ proptest! {
 fn groups_of_constraints_write_pieces_only() {
     let case = Case::narrow(5, 10, 4, 120, 300);
     let column_bytes = 32u64 << 10;
-    for (budget, most_read) in [(1 << 20, 180), (2 << 20, 150), (64 << 20, 120)] {
+    for (budget, most_read) in [(1 << 20, 240), (2 << 20, 180), (64 << 20, 120)] {
         let place = place(budget);
         let moved = || place.workspace.storage.stats();
         case.on(&place.workspace, |sources, program| {
