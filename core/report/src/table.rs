@@ -1,6 +1,7 @@
 //! The final table: one line a phase, numbers to the right, 80 columns wide at most.
 
-use super::{FAILED, Phase, Report, wear};
+use super::wear::{RATED_YEARS, runs_a_day};
+use super::{FAILED, Phase, Report};
 
 const COLUMNS: usize = 8;
 const HEADINGS: [&str; COLUMNS] = [
@@ -28,7 +29,7 @@ pub fn render(report: &Report) -> String {
     rows.extend(total);
     let mut text = grid(&HEADINGS, &rows, phases);
     text.push_str("disk: seconds of waiting for it; peak: of resident memory; K, M, G: binary\n");
-    text.push_str(&format!("{}\n", wear::words(report.total().bytes_written)));
+    text.push_str(&format!("{}\n", wear(report.total().bytes_written)));
     if let Some(budget_bytes) = report.budget_bytes {
         let limit = report.limit_bytes.map_or_else(String::new, |limit_bytes| {
             format!("; limit on the process: {}", bytes(limit_bytes))
@@ -179,6 +180,18 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// How often in a day a rated drive takes what a run writes, on a line of at most 80 columns.
+pub fn wear(bytes_written: u64) -> String {
+    match runs_a_day(bytes_written) {
+        None => "written: nothing".into(),
+        Some(runs) => format!(
+            "written: {}; a drive of 600 TBW takes {} such runs a day for {RATED_YEARS} years",
+            bytes(bytes_written),
+            if runs == 0 { "no".into() } else { runs.to_string() }
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +290,19 @@ mod tests {
             (273_600.0, "3 d 4 h"),
         ] {
             assert_eq!(duration(seconds), text, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn wear_is_a_line() {
+        assert_eq!(wear(0), "written: nothing");
+        assert_eq!(
+            wear(3 << 29),
+            "written: 1.5 GiB; a drive of 600 TBW takes 204 such runs a day for 5 years"
+        );
+        // A page is the least that is written.
+        for bytes_written in [4096, 1023 << 10, 1 << 50] {
+            assert!(wear(bytes_written).len() <= 80, "{}", wear(bytes_written));
         }
     }
 }

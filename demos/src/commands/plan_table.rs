@@ -8,8 +8,7 @@ use spillproof_engine::Session;
 use spillproof_engine::budget::{ByteSize, format_bytes};
 use spillproof_engine::plan::{Plan, Rates, Step};
 
-use crate::report::table::{bytes, bytes_up, duration, grid};
-use crate::report::wear;
+use crate::report::table::{bytes, bytes_up, duration, grid, wear};
 use crate::run::Result;
 
 const STEP_HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "time"];
@@ -72,7 +71,7 @@ impl Place {
             format_bytes(plan.smallest_budget_bytes)
         )];
         lines.push(self.disk(plan.disk_bytes));
-        lines.push(wear::words(total.bytes_written));
+        lines.push(wear(total.bytes_written));
         lines.push(self.rates().to_owned());
         format!("{}{}", grid(&STEP_HEADINGS, &rows, rule), lines.join("\n"))
     }
@@ -95,7 +94,7 @@ impl Place {
         let mut lines =
             vec!["the first budget is the smallest that works; name one with --memory".to_owned()];
         lines.push(self.disk(most));
-        lines.push(wear::words(written));
+        lines.push(wear(written));
         lines.push(self.rates().to_owned());
         format!("{}{}", grid(&RUNG_HEADINGS, &rows, rows.len()), lines.join("\n"))
     }
