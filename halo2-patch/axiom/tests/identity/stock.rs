@@ -19,6 +19,7 @@ pub mod erased;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;
+#[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/machine.rs"]
 pub mod machine;
 #[allow(dead_code)]
