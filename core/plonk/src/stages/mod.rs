@@ -17,7 +17,7 @@
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns,
 //!   and the columns that become of it.
-//! - [`coefficients`]: many columns of values to coefficients.
+//! - [`coefficients()`]: many columns of values to coefficients.
 //! - [`recut()`]: a quotient's pieces, cut anew.
 //! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
