@@ -1,9 +1,11 @@
 //! Constraints that a challenge puts together, as one program, or as several that add up to it.
 //!
 //! The sum is `c_0 y^(m-1) + c_1 y^(m-2) + .. + c_(m-1)`: Horner's rule, which [`Builder::fold`] takes. A part has
-//! some of the terms, with their powers, so parts add up to the whole whatever is in which. Next to a part comes, of
-//! the constraints that have a column of few constraints in common with it, the one that brings the fewest new ones, until it would bring
-//! too many: what constraints have in common comes to lie in one part.
+//! some of the terms, with their powers, so the parts add up to the whole.
+//!
+//! A part is filled constraint by constraint. A column that few constraints read makes those constraints neighbours. The neighbour of the
+//! part that brings the fewest new columns comes next; without a neighbour, the first constraint that is left. When the next one would
+//! bring too many columns, a new part begins.
 //!
 //! Memory: for each constraint the numbers of its columns.
 
@@ -128,9 +130,8 @@ fn groups(columns: &[Vec<usize>], columns_max: usize) -> Vec<Vec<usize>> {
     }
     let (mut groups, mut group) = (Vec::new(), Vec::new());
     let mut held = HashSet::new();
-    // Items that have no column in common with the group but those that many have, and the others: by how many columns they would
-    // bring.
     let mut far: BTreeSet<usize> = (0..columns.len()).collect();
+    // The group's neighbours, by the number of columns that each would bring.
     let mut near = BTreeSet::new();
     let mut missing: Vec<usize> = columns.iter().map(Vec::len).collect();
     loop {

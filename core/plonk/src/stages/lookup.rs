@@ -123,7 +123,9 @@ fn permute_short<F: KernelField + Element>(
         let usable = input.len();
         sorted[..usable].copy_from_slice(input);
         permuted[..usable].copy_from_slice(input);
-        merge_left_overs(&mut permuted[..usable], input, table, left_overs)?;
+        let mut left = LeftOver::new(left_overs, InMemory::new(table), InMemory::new(input));
+        left.fill(&mut None, &mut permuted[..usable])?;
+        left.end()?;
         for (side, tail) in [sorted, permuted].into_iter().zip(tails[item]) {
             let (values, last) = side.split_at_mut(usable);
             to_native::<F>(values);
@@ -143,47 +145,6 @@ fn permute_short<F: KernelField + Element>(
     made.into_iter().map(pair).collect::<Result<_>>().map(Some)
 }
 
-/// Makes `S'` of a copy of the sorted input: in the rows of further copies of a value stands what is left of the sorted table.
-fn merge_left_overs(
-    permuted: &mut [Integer],
-    input: &[Integer],
-    table: &[Integer],
-    left_overs: LeftOvers,
-) -> Result<()> {
-    let in_order = |values: &[Integer], at: usize| match left_overs {
-        LeftOvers::Ascending => values[at],
-        LeftOvers::Descending => values[values.len() - 1 - at],
-    };
-    let (mut at, mut wanted, mut previous) = (0, 0, None);
-    let mut next = || {
-        while at < table.len() {
-            let value = in_order(table, at);
-            while wanted < input.len() && left_overs.precedes(&in_order(input, wanted), &value) {
-                wanted += 1;
-            }
-            let is_copy = previous == Some(value);
-            let is_wanted = wanted < input.len() && in_order(input, wanted) == value;
-            previous = Some(value);
-            at += 1;
-            if is_copy || !is_wanted {
-                return Some(value);
-            }
-        }
-        None
-    };
-    for row in 1..input.len() {
-        if input[row] == input[row - 1]
-            && let Some(value) = next()
-        {
-            permuted[row] = value;
-        }
-    }
-    match left_overs == LeftOvers::Descending && next().is_some() {
-        true => Err(Invalid::NotInTable.into()),
-        false => Ok(()),
-    }
-}
-
 /// `S'` for sorted columns of the same length.
 fn permuted_table<F: KernelField + Element>(
     workspace: &Workspace,
@@ -198,11 +159,8 @@ fn permuted_table<F: KernelField + Element>(
     }
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Passing)?;
     let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
-    let mut left = LeftOver {
-        table: Cursor::new::<F>(table, chunk, left_overs)?,
-        input: Cursor::new::<F>(input, chunk, left_overs)?,
-        previous: None,
-    };
+    let cursor = |column| Cursor::new::<F>(column, chunk, left_overs);
+    let mut left = LeftOver::new(left_overs, cursor(table)?, cursor(input)?);
     let mut main = Cursor::new::<F>(input, chunk, LeftOvers::Ascending)?;
     let mut previous = None;
     loop {
@@ -210,23 +168,12 @@ fn permuted_table<F: KernelField + Element>(
         if values.is_empty() {
             break;
         }
-        for value in values.iter_mut() {
-            let is_new = previous != Some(*value);
-            previous = Some(*value);
-            // With fewer distinct values in the table than the input needs, nothing may be left: any value is
-            // as wrong.
-            if !is_new && let Some(other) = left.next()? {
-                *value = other;
-            }
-        }
+        left.fill(&mut previous, values)?;
         to_native::<F>(values);
         writer.push(values)?;
         main.refill()?;
     }
-    // As many values are left as there is room for, unless the table lacks one of the input's.
-    if left_overs == LeftOvers::Descending && left.next()?.is_some() {
-        return Err(Invalid::NotInTable.into());
-    }
+    left.end()?;
     let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
     writer.push(&tail)?;
     writer.finish()?.cast()
@@ -252,33 +199,98 @@ fn rehearse_table<F: KernelField + Element>(
     Writer::in_chunks(draft, chunk).finish()
 }
 
+/// A walk over sorted values, one by one.
+trait Walk {
+    /// The value that it stands at, in the order of `order`; `None` at the end.
+    fn head(&self, order: LeftOvers) -> Option<Integer>;
+    /// Goes on to the next one.
+    fn advance(&mut self) -> Result<()>;
+}
+
 /// What the table has beyond one copy of each value of the input. Both are sorted, and walked along in the
 /// same order.
-struct LeftOver {
-    table: Cursor,
-    input: Cursor,
+struct LeftOver<W> {
+    order: LeftOvers,
+    table: W,
+    input: W,
     previous: Option<Integer>,
 }
 
-impl LeftOver {
+impl<W: Walk> LeftOver<W> {
+    fn new(order: LeftOvers, table: W, input: W) -> Self {
+        Self {
+            order,
+            table,
+            input,
+            previous: None,
+        }
+    }
+
     fn next(&mut self) -> Result<Option<Integer>> {
-        while let Some(value) = self.table.head() {
-            while self
-                .input
-                .head()
-                .is_some_and(|wanted| self.input.order.precedes(&wanted, &value))
-            {
+        while let Some(value) = self.table.head(self.order) {
+            let mut wanted = self.input.head(self.order);
+            while wanted.is_some_and(|wanted| self.order.precedes(&wanted, &value)) {
                 self.input.advance()?;
+                wanted = self.input.head(self.order);
             }
             let is_copy = self.previous == Some(value);
-            let is_wanted = self.input.head() == Some(value);
             self.previous = Some(value);
             self.table.advance()?;
-            if is_copy || !is_wanted {
+            if is_copy || wanted != Some(value) {
                 return Ok(Some(value));
             }
         }
         Ok(None)
+    }
+
+    /// Makes rows of `S'` of the same rows of `A'`, before which `previous` stands: what is left takes the place of further copies.
+    fn fill(&mut self, previous: &mut Option<Integer>, values: &mut [Integer]) -> Result<()> {
+        for value in values {
+            let is_new = *previous != Some(*value);
+            *previous = Some(*value);
+            // With fewer distinct values in the table than the input needs, nothing may be left: any value is
+            // as wrong.
+            if !is_new && let Some(other) = self.next()? {
+                *value = other;
+            }
+        }
+        Ok(())
+    }
+
+    /// As many values are left as there is room for, unless the table lacks one of the input's.
+    fn end(mut self) -> Result<()> {
+        match self.order == LeftOvers::Descending && self.next()?.is_some() {
+            true => Err(Invalid::NotInTable.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A walk over values in memory, which are in ascending order.
+struct InMemory<'a> {
+    values: &'a [Integer],
+    /// Values that it has passed.
+    passed: usize,
+}
+
+impl<'a> InMemory<'a> {
+    fn new(values: &'a [Integer]) -> Self {
+        Self { values, passed: 0 }
+    }
+}
+
+impl Walk for InMemory<'_> {
+    fn head(&self, order: LeftOvers) -> Option<Integer> {
+        match order {
+            LeftOvers::Ascending => self.values.get(self.passed),
+            LeftOvers::Descending => self.values.iter().nth_back(self.passed),
+        }
+        .copied()
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.passed += 1;
+        Ok(())
     }
 }
 
@@ -320,19 +332,6 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// The value that it stands at; `None` at the end.
-    fn head(&self) -> Option<Integer> {
-        self.tile[..self.len].get(self.at).copied()
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        self.at += 1;
-        if self.at == self.len {
-            self.refill()?;
-        }
-        Ok(())
-    }
-
     /// What is left of the chunk in memory; empty at the end.
     fn chunk(&mut self) -> &mut [Integer] {
         &mut self.tile[self.at..self.len]
@@ -345,6 +344,20 @@ impl Cursor {
         (self.to_canonical)(values);
         if self.order == LeftOvers::Descending {
             values.reverse();
+        }
+        Ok(())
+    }
+}
+
+impl Walk for Cursor {
+    fn head(&self, _: LeftOvers) -> Option<Integer> {
+        self.tile[..self.len].get(self.at).copied()
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.at += 1;
+        if self.at == self.len {
+            self.refill()?;
         }
         Ok(())
     }

@@ -12,8 +12,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::side_by_side::{Stopped, side_by_side};
+use super::windows::pages;
 use spillproof_engine::Result;
-use spillproof_engine::budget::{LeasedVec, PAGE_BYTES};
+use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::{
     Behind, Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, SharedDraft, Workspace,
 };
@@ -88,7 +89,6 @@ impl Short<'_> {
     }
 
     fn lane_bytes<E: Element>(&self, items: &Items<'_, E>) -> u64 {
-        let pages = |bytes: u64| bytes.next_multiple_of(PAGE_BYTES as u64);
         let frames = |item: &Vec<&Column<E>>| {
             let bytes = item
                 .iter()
@@ -164,7 +164,7 @@ impl Short<'_> {
 }
 
 /// All of a column.
-fn whole<E: Element>(column: &Column<E>) -> Region {
+pub(super) fn whole<E: Element>(column: &Column<E>) -> Region {
     Region::Span {
         start: 0,
         len: column.len(),

@@ -83,7 +83,8 @@ fn evaluate_in_turn<F: KernelField + Element>(
     })
 }
 
-fn pages(bytes: u64) -> u64 {
+/// In whole pages.
+pub(super) fn pages(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE_BYTES as u64)
 }
 

@@ -7,49 +7,24 @@
 //! into values. The shift is shared: `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2`
 //! goes with the twist. Memory: [`super::plan`].
 
-use super::lanes::{Leg, Way};
+use super::lanes::Way;
 use super::matrix::Matrix;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Region};
 use spillproof_kernels::field::KernelField;
-use spillproof_kernels::ntt::{NttElement, Twist};
+use spillproof_kernels::ntt::NttElement;
 
 impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
     /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are
     /// read once.
     pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
-        let n2 = self.plan.row_len();
-        let leg = |shift: &F| Leg {
-            before: shift.pow([n2]),
-            twist: Twist {
-                root: self.omega,
-                first_row: 0,
-                first_column: 0,
-                scale: F::ONE,
-                base: *shift,
-                row: F::ONE,
-            },
-        };
         let way = Way {
-            twiddles: &self.down[0],
-            legs: shifts.iter().map(leg).collect(),
+            twiddles: &self.tables.down[0],
+            legs: shifts.iter().map(|shift| self.tables.to_coset(shift)).collect(),
             what: "columns on a coset",
             placement: &|column| self.plan.placement_on_coset(column),
         };
         way.take(self, inputs)
-    }
-
-    /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
-    /// [`Self::coefficients`]. It multiplies by `scale`, too.
-    pub fn twist_back(&self, shift_inverse: F, first_row: u64, scale: F) -> Twist<F> {
-        Twist {
-            root: self.omega_inverse,
-            first_row,
-            first_column: 0,
-            scale,
-            base: shift_inverse,
-            row: F::ONE,
-        }
     }
 
     /// Twisted rows to one column of coefficients (times what the twist did not divide by).
@@ -59,20 +34,9 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         shift_inverse: F,
         placement: Placement,
     ) -> Result<Vec<Column<F>>> {
-        let leg = Leg {
-            before: F::ONE,
-            twist: Twist {
-                root: F::ONE,
-                first_row: 0,
-                first_column: 0,
-                scale: F::ONE,
-                base: F::ONE,
-                row: shift_inverse.pow([self.plan.row_len()]),
-            },
-        };
         let way = Way {
-            twiddles: &self.down[1],
-            legs: vec![leg],
+            twiddles: &self.tables.down[1],
+            legs: vec![self.tables.to_coefficients(shift_inverse)],
             what: "quotient of a coset",
             placement: &|_| placement,
         };

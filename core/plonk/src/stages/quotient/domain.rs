@@ -1,7 +1,10 @@
 //! The inputs of a quotient: columns by their polynomials, and the cosets to evaluate on.
 
+use spillproof_engine::Result;
 use spillproof_engine::accelerator::RowSource;
 use spillproof_engine::column::Column;
+use spillproof_engine::stream::invert;
+use spillproof_kernels::field::KernelField;
 
 /// What stands for a column of the program.
 #[derive(Debug)]
@@ -50,4 +53,46 @@ pub struct CosetDomain<F> {
     pub shift: F,
     /// Columns of n coefficients to give, at most `2^log_cosets`.
     pub pieces: usize,
+}
+
+impl<F: KernelField> CosetDomain<F> {
+    /// The number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        1 << self.log_n
+    }
+
+    /// The number of cosets.
+    pub(super) fn cosets(&self) -> u64 {
+        1 << self.log_cosets
+    }
+
+    /// What a coset is shifted by.
+    pub(super) fn shift_of(&self, coset: u64) -> F {
+        self.shift.times(&self.extended_omega.pow([coset]))
+    }
+
+    /// The vanishing polynomial on the coset of `shift`, where it is a constant.
+    fn vanishing(&self, shift: F) -> F {
+        shift.pow([self.rows()]).minus(&F::ONE)
+    }
+
+    fn rows_inverse(&self) -> Result<F> {
+        inverse(F::from(self.rows()))
+    }
+
+    /// `(shift^n - 1) / n`: l_0(x) is this over `x - 1`.
+    pub(super) fn first_lagrange(&self, shift: F) -> Result<F> {
+        Ok(self.vanishing(shift).times(&self.rows_inverse()?))
+    }
+
+    /// What values on the coset of `shift` are multiplied by on their way back: over the vanishing polynomial, and over n.
+    pub(super) fn scale(&self, shift: F) -> Result<F> {
+        let vanishing = invert("the vanishing polynomial on a coset", self.vanishing(shift))?;
+        Ok(vanishing.times(&self.rows_inverse()?))
+    }
+}
+
+/// The inverse of a root or a shift.
+pub(super) fn inverse<F: KernelField>(value: F) -> Result<F> {
+    invert("a root of unity, or the shift of a coset,", value)
 }

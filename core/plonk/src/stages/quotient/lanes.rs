@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::matrix::Matrix;
+use super::matrix::{Leg, Matrix};
 use crate::stages::side_by_side::{Stopped, side_by_side};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
@@ -25,14 +25,6 @@ pub(super) struct Way<'a, F> {
     pub what: &'static str,
     /// Where the columns that come of an input are put, by the input's index.
     pub placement: &'a (dyn Fn(usize) -> Placement + Sync),
-}
-
-/// The factors of one transform.
-pub(super) struct Leg<F> {
-    /// Row r of the matrix is multiplied by its r-th power before.
-    pub before: F,
-    /// Of the whole matrix.
-    pub twist: Twist<F>,
 }
 
 impl<'a, F: KernelField + NttElement<F> + Element> Way<'a, F> {

@@ -36,8 +36,9 @@ pub use domain::{CosetDomain, Source};
 pub use plan::QuotientPlan;
 pub use shape::QuotientShape;
 
+use self::domain::inverse;
 use self::in_groups::Groups;
-use self::matrix::{Matrix, inverse};
+use self::matrix::Matrix;
 use self::tile::Coset;
 use self::walk::{Input, Walks};
 use super::constraints::Constraints;
@@ -46,7 +47,7 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Draft, Element, Workspace};
 use spillproof_engine::error::Invalid;
-use spillproof_engine::stream::{invert, linear_combinations_in_chunks};
+use spillproof_engine::stream::linear_combinations_in_chunks;
 use spillproof_kernels::error::RootOfUnityError;
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{NttElement, forget_buffers};
@@ -255,7 +256,7 @@ fn check<F: KernelField + Element>(
 
 /// For each piece the factors of the remainders of all cosets.
 fn factors_of_pieces<F: KernelField>(domain: &CosetDomain<F>) -> Result<Vec<Vec<F>>> {
-    let (n, cosets) = (1u64 << domain.log_n, 1u64 << domain.log_cosets);
+    let (n, cosets) = (domain.rows(), domain.cosets());
     let shift_inverse = inverse(domain.shift)?.pow([n]);
     let root_inverse = inverse(domain.extended_omega)?.pow([n]);
     let cosets_inverse = inverse(F::from(cosets))?;
@@ -277,12 +278,12 @@ struct Quotient<'a, F> {
 impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
     fn run(&self) -> Result<Vec<Column<F>>> {
         let plan = self.matrix.plan;
-        let cosets = 1u64 << self.domain.log_cosets;
+        let cosets = self.domain.cosets();
         let mut remainders = Vec::with_capacity(cosets as usize);
         let placement = if cosets == 1 { plan.results } else { plan.scratch };
         for first in (0..cosets).step_by(plan.cosets_together() as usize) {
             let shifts: Vec<F> = (first..first + plan.cosets_together())
-                .map(|t| self.domain.shift.times(&self.domain.extended_omega.pow([t])))
+                .map(|coset| self.domain.shift_of(coset))
                 .collect();
             let inputs: Vec<&Column<F>> = self
                 .used()
@@ -322,10 +323,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
     /// The quotient's rows on the coset of `shift`, twisted for the way back, from the columns' rows there.
     fn on_coset(&self, shift: F, transformed: &[Column<F>]) -> Result<Column<F>> {
         let (matrix, plan) = (&self.matrix, self.matrix.plan);
-        let n = 1u64 << self.domain.log_n;
-        let vanishing = shift.pow([n]).minus(&F::ONE);
-        let n_inverse = inverse(F::from(n))?;
-        let scale = invert("the vanishing polynomial on a coset", vanishing)?.times(&n_inverse);
+        let scale = self.domain.scale(shift)?;
 
         let used: Vec<_> = self.used().collect();
         let on_coset = (shift, scale);
@@ -338,14 +336,8 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             powers(&mut table, &F::ONE, &self.domain.omega.pow([plan.rows()]));
             power_table = Some(table);
         }
-        let coset = Coset {
-            shift,
-            omega: self.domain.omega,
-            first_lagrange: vanishing.times(&n_inverse),
-            along: &matrix.along,
-            powers: power_table.as_deref().unwrap_or(&[]),
-            rows: plan.rows(),
-        };
+        let tables = (&matrix.tables.along, power_table.as_deref().unwrap_or(&[]));
+        let coset = Coset::new(self.domain, shift, plan.rows(), tables)?;
         let mut columns = transformed.iter();
         let mut inputs = Vec::with_capacity(used.len());
         for (index, rotations, source) in used {

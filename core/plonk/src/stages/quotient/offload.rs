@@ -40,7 +40,7 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     let (Some(accelerator), Some(program), Some([omega, shift, scale])) = (
         workspace.accelerator.as_deref(),
         (numerator as &dyn Any).downcast_ref::<Program<Fr>>(),
-        same([matrix.omega, shift, scale]),
+        same([matrix.tables.omega, shift, scale]),
     ) else {
         return Ok(None);
     };

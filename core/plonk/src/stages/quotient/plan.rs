@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use super::shape::{QuotientShape, SCALAR_BYTES};
 use crate::stages::evaluate::register_scalars;
+use crate::stages::windows::pages;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::{Budget, PAGE_BYTES};
@@ -80,10 +81,6 @@ const WRITE_BUFFERS: u64 = 2;
 const TIER_WRITE_BUFFERS: u64 = 3;
 /// Scalars of a chunk in the pass that puts the pieces together, at most.
 const CHUNK_MAX: u64 = 1 << 15;
-
-fn pages(bytes: u64) -> u64 {
-    bytes.next_multiple_of(PAGE_BYTES as u64)
-}
 
 /// The cut of a quotient. See the module's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -606,14 +603,14 @@ impl QuotientPlan {
             };
         // On the first coset of the last that are taken together, and on the very last one.
         let columns_from = (together - 1) * columns_kept + (cosets - together + 2) * kept;
-        let from_coset = if together > 1 {
+        let to_coefficients = if together > 1 {
             columns_from.max(cosets * kept + last)
         } else {
             cosets * kept + last
         };
-        let from_coset = from_coset + lanes(1, self.frame_bytes() / SCALAR_BYTES, 1);
+        let to_coefficients = to_coefficients + lanes(1, self.frame_bytes() / SCALAR_BYTES, 1);
         let on_coset = self.held_on_coset_bytes() + kept + self.tile_bytes();
-        to_coset.max(from_coset).max(on_coset)
+        to_coset.max(to_coefficients).max(on_coset)
     }
 
     /// Bytes that are held when the step on a coset begins: columns that were taken to it and to others, and

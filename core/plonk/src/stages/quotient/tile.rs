@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::domain::CosetDomain;
 use super::matrix::Matrix;
 use super::shape::halo;
 use spillproof_engine::Result;
@@ -29,6 +30,25 @@ pub(super) struct Coset<'a, F> {
     /// `omega^(n1 * k2)`; empty if nothing is computed.
     pub powers: &'a [F],
     pub rows: u64,
+}
+
+impl<'a, F: KernelField> Coset<'a, F> {
+    /// The coset of `shift`, over `rows` rows of the matrix.
+    pub fn new(
+        domain: &CosetDomain<F>,
+        shift: F,
+        rows: u64,
+        (along, powers): (&'a Twiddles<F>, &'a [F]),
+    ) -> Result<Self> {
+        Ok(Self {
+            shift,
+            omega: domain.omega,
+            first_lagrange: domain.first_lagrange(shift)?,
+            along,
+            powers,
+            rows,
+        })
+    }
 }
 
 pub(super) struct Window<F: Copy> {

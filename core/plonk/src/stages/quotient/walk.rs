@@ -115,8 +115,10 @@ impl<F: KernelField + NttElement<F> + Element> Walks<'_, F> {
             let values = &mut values[..(tile_rows * row_len) as usize];
             self.numerator
                 .evaluate_parallel(&inputs, &mut [&mut *values], &mut registers, part);
-            matrix.along_back.transform(values);
-            let factors = matrix.twist_back(self.shift_inverse, first_row, self.scale);
+            matrix.tables.along_back.transform(values);
+            let factors = matrix
+                .tables
+                .twist_back(self.shift_inverse, first_row, self.scale);
             twist(values, row_len as usize, &factors);
             let region = Region::Span {
                 start: first_row * row_len,
