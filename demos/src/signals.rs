@@ -1,6 +1,6 @@
 //! Signals from outside. SIGINT and SIGTERM end the program as they end others, after a line on standard error
-//! says so. A command that stops its own work on a signal, as `serve` does, calls [`hand_over`]. Most scratch files
-//! have no names, and go with the process; those that have one are removed. SIGXFSZ
+//! says so. A command that stops its own work on a signal, as `serve` does, calls [`hand_over`]. The system removes
+//! scratch files without a name when the process ends; this program removes those with a name. SIGXFSZ
 //! (a file at the limit of its size) does nothing: the write that met the limit fails, and that error is told.
 
 use std::io::{IsTerminal, Write};

@@ -1,5 +1,5 @@
 //! `cargo xtask dist DIR node`: the Node.js package as folders under `DIR/npm`: the main one, and the one with the
-//! native half for the platform of this build. Others are made on machines of theirs.
+//! native half for the platform of this build. The half for another platform is built there.
 
 use std::fs;
 use std::path::{Path, PathBuf};

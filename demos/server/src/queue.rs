@@ -5,11 +5,11 @@
 //! `AHEAD m (w / m)^3`: [`AHEAD`] times its own work for the largest, an eighth of that for one half as large, next to
 //! nothing for small ones. So:
 //!
-//! - A job is passed by larger ones alone, whose work is less than `(AHEAD + 1) m` together. A job of place `v' - h'`
-//!   passes one of place `v - h` if `v' - v < h' - h`, and `h'` is at most `AHEAD m`: those that pass came within that
-//!   much work, and the last of them has at most `m`.
-//! - Of those that came before the largest, a smaller one stays ahead only if `AHEAD m (1 - (w / m)^3)` of work came in
-//!   between.
+//! - Only a larger job passes a job, and all jobs that pass it have less than `(AHEAD + 1) m` of work together. For: let
+//!   the job have the place `v - h`, and a later one the place `v' - h'`. The later one passes if `v' - v < h' - h`.
+//!   `h'` is at most `AHEAD m`, so it came within that much work, and has itself at most `m`.
+//! - A job that came before one of the largest stays ahead of it only if work of at least `AHEAD m (1 - (w / m)^3)`
+//!   came between the two.
 //!
 //! So no job waits without end. The order of arrival alone has the largest wait for all others: with clients that each
 //! have one job there, the mean over all jobs of wait and run is the number of clients times the mean run, in any order
@@ -73,7 +73,7 @@ impl<T> Queue<T> {
         self.waiting.pop_first().map(|(_, job)| job)
     }
 
-    /// Keeps those that are to stay.
+    /// Removes the jobs that `stays` refuses.
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.waiting.retain(|_, job| stays(job));
     }
