@@ -8,6 +8,7 @@
 //! circom_files   the same as files of circom and snarkjs (the feature `groth16`)
 //! mounted        file systems for one test
 //! seeded         generators whose seed is printed
+//! session        a session in a folder of its own
 //! skipped        what this machine cannot do
 //! watchdog       a test that may hang fails instead
 //! ```
@@ -23,9 +24,11 @@ pub mod pasta;
 #[cfg(feature = "groth16")]
 pub mod r1cs;
 mod seeded;
+mod session;
 mod skipped;
 pub mod watchdog;
 
 pub use mounted::Mounted;
 pub use seeded::{seeded, variable};
+pub use session::session;
 pub use skipped::skipped;

@@ -11,10 +11,11 @@ use spillproof_engine::Error;
 use spillproof_engine::column::Placement;
 use spillproof_engine::error::Invalid;
 use spillproof_groth16::{arkworks, prove_in};
+use spillproof_testing::session;
 
 use crate::circom_files;
 use crate::common::column_in;
-use crate::proofs::{blinding, session};
+use crate::proofs::blinding;
 use crate::r1cs::{Circuit, Key, Values, text};
 
 const MIB: u64 = 1 << 20;

@@ -1,7 +1,5 @@
 //! Groth16 proofs: the same as another library's, over keys and witnesses on disk.
 
-use std::sync::Arc;
-
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use ark_ec::AffineRepr;
@@ -11,8 +9,6 @@ use ark_ff::Field;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof_engine::Error;
-use spillproof_engine::Session;
-use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::Rates;
@@ -21,6 +17,7 @@ use spillproof_groth16::{
     prove_in, verify,
 };
 use spillproof_kernels::curve::{Curve, Point};
+use spillproof_testing::session;
 
 use crate::common::{column_in, place};
 use crate::r1cs::{Circuit, Key, Values, text};
@@ -30,17 +27,6 @@ const MIB: u64 = 1 << 20;
 pub fn blinding<F: Field>(seed: u64) -> [F; 2] {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     [F::rand(&mut rng), F::rand(&mut rng)]
-}
-
-/// A session with a folder of its own.
-pub fn session(memory_bytes: u64, threads: usize) -> (tempfile::TempDir, Arc<Session>) {
-    let dir = tempfile::tempdir().expect("a folder");
-    let session = Session::builder()
-        .memory(ByteSize::Bytes(memory_bytes))
-        .dir(dir.path())
-        .threads(threads)
-        .build();
-    (dir, Arc::new(session.expect("a session")))
 }
 
 fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, public: usize, values: Values) {

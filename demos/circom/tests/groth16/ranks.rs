@@ -15,9 +15,10 @@ use spillproof_engine::{Error, Result, Session};
 use spillproof_groth16::{Cut, Kept, PairingCurve, Place, Proof, Shares, plan_over_ranks, prove_over_ranks};
 use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
 use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport, one_process};
+use spillproof_testing::session;
 
 use crate::common::column_in;
-use crate::proofs::{blinding, key_on_disk, session};
+use crate::proofs::{blinding, key_on_disk};
 use crate::r1cs::{Circuit, Key, Values, text};
 
 pub const MIB: u64 = 1 << 20;

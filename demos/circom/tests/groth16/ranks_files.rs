@@ -19,9 +19,10 @@ use spillproof_groth16::{
 };
 use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
 use spillproof_ranks::{Ranks, Transport};
+use spillproof_testing::session;
 
 use crate::circom_files;
-use crate::proofs::{key_on_disk, session};
+use crate::proofs::key_on_disk;
 use crate::ranks::{CUTS, MIB, Statement, each_rank, transports};
 
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -13,9 +13,9 @@ use spillproof_circom::prove::{import, plan, prove, summary_of};
 use spillproof_engine::Error;
 use spillproof_engine::plan::GRAIN_BYTES;
 use spillproof_groth16::PairingCurve;
+use spillproof_testing::session;
 
 use crate::circom_files;
-use crate::proofs::session;
 use crate::r1cs::{Circuit, Key, Values};
 
 const GIB: u64 = 1 << 30;

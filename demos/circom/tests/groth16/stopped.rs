@@ -8,9 +8,9 @@ use ark_bn254::Bn254;
 use spillproof_circom::prove::Key as Opened;
 use spillproof_engine::Error as Engine;
 use spillproof_engine::control::Control;
+use spillproof_testing::session;
 
 use crate::circom_files;
-use crate::proofs::session;
 use crate::r1cs::{Circuit, Key, Values};
 
 /// The control of a proof that stops itself when step `at` of it begins, and the names of its steps.
