@@ -154,7 +154,7 @@ pub struct Groth16Example {
     pub key: PathBuf,
     /// The new .wtns file.
     pub witness: PathBuf,
-    /// 2^K rows. About 1 KiB of memory is taken for each.
+    /// 2^K rows. Some 100 MiB of memory are taken for any K.
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=27))]
     pub k: u32,
     /// The values of the witness: of full size as of a Poseidon hash, or zeros and ones as of SHA-256.
