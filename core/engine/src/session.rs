@@ -381,7 +381,7 @@ impl SessionBuilder {
 
     /// An accelerator that may take over whole jobs (sums, transforms). The results are the same, unless its
     /// device computes wrong: the drop-in's prover verifies a proof of such a session before it returns it;
-    /// verify what you make yourself. Plans know no accelerator.
+    /// verify what you make yourself.
     pub fn accelerator(mut self, accelerator: Arc<dyn Accelerator>) -> Self {
         self.accelerator = Some(accelerator);
         self

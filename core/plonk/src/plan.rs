@@ -4,11 +4,12 @@
 //! drop-in brings is replaced: no circuit is synthesised, and the transcript gives any challenges.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::stages::Program;
 use spillproof_commit as commit;
 use spillproof_commit::{Basis, CommitCurve, SRS_FRAME_BYTES};
-use spillproof_engine::accelerator::{self, Input, RowSource};
+use spillproof_engine::accelerator::{self, Accelerator, Input, RowSource};
 use spillproof_engine::column::{Cell, Column, Draft, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{self, DryRunOf, Phase, Plan, Rates};
@@ -52,6 +53,8 @@ pub struct Shape<F = Scalar> {
     pub keeps_rounds: bool,
     /// Where keys and witness come from.
     pub inputs: Inputs,
+    /// The accelerator that its jobs are offered to. Rehearsals take their session's instead.
+    pub accelerator: Option<Arc<dyn Accelerator>>,
 }
 
 /// Where a proof's keys and witness come from.
@@ -122,7 +125,8 @@ impl<F: ProverField> Shape<F> {
         numerators: &Numerators<F>,
         workspace: &Workspace,
     ) -> spillproof_engine::Result<()> {
-        match self.run::<C, T>(protocol, numerators, workspace) {
+        let workspace = plan::beside(workspace, self.accelerator.as_ref());
+        match self.run::<C, T>(protocol, numerators, &workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.

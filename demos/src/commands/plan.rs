@@ -49,7 +49,7 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     args.on.check(system)?;
     let mut run = Run::start(global);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
-    let session = run.session(ByteSize::Auto)?;
+    let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
     let scheme = args.built_in.scheme.unwrap_or(Scheme::Shplonk);
     let planned = match &args.key {
         None => Planned::BuiltIn(args.built_in.shape()?),

@@ -145,6 +145,6 @@ pub fn shape(shape: &Shape) -> of_dropin::Shape {
 }
 
 pub(super) fn plan(session: &Session, asked: &Shape, budget_bytes: u64) -> Result<Plan> {
-    let shape = shape(asked).keeping_rounds(session.checkpoints().is_some());
+    let shape = shape(asked).in_session(session);
     Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }

@@ -39,7 +39,7 @@ pub fn open_key(recorder: &mut Recorder, path: &Path) -> Result<SavedKey> {
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
 pub fn plan(session: &Session, shape: &of_dropin::Shape, budget_bytes: u64) -> Result<Plan> {
-    let shape = shape.clone().keeping_rounds(session.checkpoints().is_some());
+    let shape = shape.clone().in_session(session);
     Ok(shape.plan(budget_bytes, session.threads(), &Rates::default())?)
 }
 

@@ -3,14 +3,10 @@
 //! A column goes when what it was transformed to is there, so columns are taken in groups: their number is what lies in memory or on disk
 //! twice. Memory: that of [`super::short`], or of a transform.
 
-use std::any::Any;
-
-use ark_bn254::Fr;
-
 use super::short::Short;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Element, Placement};
-use spillproof_engine::dry::{Job, Work};
+use spillproof_engine::dry::Work;
 use spillproof_engine::stream::{Transform, ntt};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::{Domain, NttElement, forget_buffers};
@@ -53,13 +49,6 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
         let made = workspace.run(|| {
             if !is_short {
                 return Ok(None);
-            }
-            // A plan knows no accelerator, which would be offered one after the other.
-            let is_offered = (transform as &dyn Any).is::<Transform<Fr>>() && short.has_lanes(&items);
-            if let Some(dry_run) = workspace.dry_run().filter(|_| is_offered) {
-                let log_n = transform.log_n;
-                let offer = |_| dry_run.offered(Job::Transform { log_n }, 0);
-                items.iter().for_each(offer);
             }
             let domain = Domain::new(transform.log_n, transform.omega)?;
             let made = short.take(&items, F::ZERO, |_, tiles| {

@@ -73,11 +73,6 @@ impl Short<'_> {
         if lanes < 2 { 0 } else { lanes.min(threads) }
     }
 
-    /// Whether [`Self::take`] takes these items.
-    pub fn has_lanes<E: Element>(&self, items: &Items<'_, E>) -> bool {
-        self.lanes(items) > 0
-    }
-
     fn tile_elements<E: Element>(&self, items: &Items<'_, E>) -> u64 {
         let lengths = items.iter().flatten().map(|column| column.len());
         lengths.max().unwrap_or(0).max(self.rows)

@@ -49,7 +49,7 @@ use crate::plonk::ConstraintSystem;
 /// session's own, where its disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
-    let shape = shape(cs, k, 1, scheme).keeping_rounds(session.checkpoints().is_some());
+    let shape = shape(cs, k, 1, scheme).in_session(session);
     shape.plan(session.budget().limit_bytes(), session.threads(), &rates)
 }
 
@@ -103,20 +103,14 @@ pub(crate) fn minimum_bytes(
 /// # Errors
 /// Those of [`rehearse`](spillproof_engine::plan::rehearse).
 pub(crate) fn rehearse(task: &Task, phase: Phase, cs: &ConstraintSystem<Fr>, work: Work) -> Result<()> {
-    let keeps_rounds = task.session().checkpoints().is_some();
-    let shape = work
-        .shape(cs, OpeningScheme::Shplonk)
-        .keeping_rounds(keeps_rounds);
+    let shape = work.shape(cs, OpeningScheme::Shplonk).in_session(task.session());
     shape.0.rehearse::<Config, AdviceCell>(task, phase)
 }
 
 /// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual
 /// rates, as if opened by SHPLONK.
 pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work) -> Result<Plan> {
-    let keeps_rounds = session.checkpoints().is_some();
-    let shape = work
-        .shape(cs, OpeningScheme::Shplonk)
-        .keeping_rounds(keeps_rounds);
+    let shape = work.shape(cs, OpeningScheme::Shplonk).in_session(session);
     shape.plan(
         session.budget().limit_bytes(),
         session.threads(),
@@ -142,6 +136,7 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
         protocol: protocol(scheme, false),
         keeps_rounds: false,
         inputs: Inputs::Made,
+        accelerator: None,
     })
 }
 
@@ -151,6 +146,15 @@ impl Shape {
     pub fn keeping_rounds(mut self, keeps_rounds: bool) -> Self {
         self.0.keeps_rounds = keeps_rounds;
         self
+    }
+
+    /// Proofs in `session`: whose rounds are kept where it has checkpoints, and whose jobs its accelerator is
+    /// offered, if it has one.
+    #[must_use]
+    pub fn in_session(self, session: &Session) -> Self {
+        let mut shape = self.keeping_rounds(session.checkpoints().is_some());
+        shape.0.accelerator = session.workspace().accelerator.clone();
+        shape
     }
 
     /// Of a proof with a key and a witness that are in files: the plan has no keys and no synthesis.

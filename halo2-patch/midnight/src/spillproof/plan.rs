@@ -110,6 +110,7 @@ impl Shape {
             protocol: protocol(self.committed),
             keeps_rounds: self.keeps_rounds,
             inputs: Inputs::Made,
+            accelerator: None,
         }
     }
 }

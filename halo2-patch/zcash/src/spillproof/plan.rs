@@ -99,6 +99,7 @@ impl<C: CurveAffine> Shape<C> {
             protocol: PROTOCOL,
             keeps_rounds: false,
             inputs: Inputs::Made,
+            accelerator: None,
         }
     }
 }

@@ -126,13 +126,12 @@ fn planned<F: KernelField + NttElement<F> + Element>(
         )
     });
     if let Some(groups) = groups {
-        if workspace.is_dry() {
-            plan.iter().for_each(|plan| offer(workspace, plan));
-            return groups.rehearse(workspace, sources, domain);
-        }
-        // A plan knows no accelerator, so what it says of groups is kept where tiles have no room.
+        // An accelerator is offered cosets.
         if workspace.accelerator.is_none() || plan.is_err() {
-            return groups.run(workspace, sources, domain);
+            return match workspace.is_dry() {
+                true => groups.rehearse(workspace, sources, domain),
+                false => groups.run(workspace, sources, domain),
+            };
         }
     }
     let plan = plan.map_err(|needed| Error::BudgetTooSmall {
@@ -159,23 +158,16 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     pieces
 }
 
-/// For the dry run: each coset is offered to an accelerator.
-fn offer(workspace: &Workspace, plan: &QuotientPlan) {
-    if let Some(dry_run) = workspace.dry_run() {
-        for _ in 0..1u64 << plan.log_cosets() {
-            dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
-        }
-    }
-}
-
 /// The dry run of a quotient that is cut like this.
 fn rehearse<F: KernelField + Element>(
     workspace: &Workspace,
     numerator: &Program<F>,
     plan: &QuotientPlan,
 ) -> Result<Vec<Column<F>>> {
-    offer(workspace, plan);
     if let Some(dry_run) = workspace.dry_run() {
+        for _ in 0..1u64 << plan.log_cosets() {
+            dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
+        }
         let _held = workspace.hold(plan.leased_bytes(), WHAT)?;
         dry_run.moved(plan.bytes_read(), plan.bytes_written());
         dry_run.disk_taken(plan.disk_bytes());

@@ -542,6 +542,7 @@ fn a_proof_works_in_the_smallest_budget_of_its_plan() {
         protocol: PROTOCOL,
         keeps_rounds: false,
         inputs: Inputs::Made,
+        accelerator: None,
     };
     let threads = rayon::current_num_threads();
     let plan = Config::plan_limbs(&shape, 64 << 20, threads, &Rates::default()).unwrap();
