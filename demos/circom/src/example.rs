@@ -1,10 +1,11 @@
 //! A rank-1 constraint system of any size with a witness, and an INSECURE key and first phase for it, in the
 //! files that circom and snarkjs write.
 //!
-//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic, and written as they are made: they take
+//! Key and first phase are made from secrets that a seed gives, and written as they are made: they take
 //! some 100 MiB of memory for any number of rows.
 
 mod key;
+mod multiples;
 mod powers;
 mod sections;
 

@@ -168,6 +168,13 @@ fn parse_groth16<T: DeserializeOwned>(text: (&Path, &[u8]), kind: &str) -> Resul
     struct Named {
         protocol: Option<String>,
     }
+    // The derived parsers take lists for objects, by the order of fields.
+    if text.1.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(content(
+            text.0,
+            format!("it is not {kind} of snarkjs, but a list, as public signals are"),
+        ));
+    }
     match parse::<Named>(text, kind)?.protocol {
         Some(other) if !other.eq_ignore_ascii_case(PROTOCOL) => Err(content(
             text.0,

@@ -3,17 +3,14 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use ark_ec::PrimeGroup;
-use ark_ec::scalar_mul::BatchMulPreprocessing;
-use ark_ec::short_weierstrass::{Projective, SWCurveConfig};
 use spillproof_format::iden3::{FileKind, write_prefix, write_section_prefix};
-use spillproof_format::native::{NativeField, point_bytes, write_point};
+use spillproof_format::native::{NativeField, point_bytes};
+use spillproof_kernels::curve::Curve;
+
+use super::multiples::Multiples;
 
 /// Points that are in memory at a time.
-const CHUNK_POINTS: usize = 1 << 16;
-/// Scalars for which a table of multiples is made at most: 10 MiB in G1 of BN254, 20 MiB in its G2. One for more scalars is larger
-/// than caches, and saves few additions.
-const TABLE_SCALARS_MAX: usize = 1 << 20;
+const CHUNK_POINTS: usize = 1 << 17;
 
 /// A file that is being written.
 pub(super) struct Sections<'a> {
@@ -40,28 +37,22 @@ impl<'a> Sections<'a> {
     }
 
     /// A section of so many points: multiples of the generator, by the scalars of each range of them.
-    pub fn points<P: SWCurveConfig<BaseField: NativeField>>(
+    pub fn points<P: Curve<BaseField: NativeField>>(
         &mut self,
         id: u32,
         count: usize,
-        scalars: impl Fn(Range<usize>) -> Vec<P::ScalarField>,
-        multiples: &BatchMulPreprocessing<Projective<P>>,
+        scalars: impl Fn(Range<usize>) -> Vec<P::ScalarField> + Sync,
+        multiples: &Multiples<P>,
     ) -> io::Result<()> {
         let each = point_bytes::<P>();
         self.section_prefix(id, each * count)?;
         let mut bytes = vec![0; each * CHUNK_POINTS.min(count)];
         for start in (0..count).step_by(CHUNK_POINTS) {
-            let points = multiples.batch_mul(&scalars(start..count.min(start + CHUNK_POINTS)));
-            for (point, out) in points.iter().zip(bytes.chunks_exact_mut(each)) {
-                write_point(point, out);
-            }
-            self.out.write_all(&bytes[..each * points.len()])?;
+            let range = start..count.min(start + CHUNK_POINTS);
+            let bytes = &mut bytes[..each * range.len()];
+            multiples.write(range, &scalars, bytes);
+            self.out.write_all(bytes)?;
         }
         Ok(())
     }
-}
-
-/// A table of multiples of the generator, for `count` scalars.
-pub(super) fn multiples<P: SWCurveConfig>(count: usize) -> BatchMulPreprocessing<Projective<P>> {
-    BatchMulPreprocessing::new(Projective::<P>::generator(), count.min(TABLE_SCALARS_MAX))
 }
