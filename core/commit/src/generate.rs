@@ -6,10 +6,9 @@
 
 use std::path::Path;
 
-use ark_ec::scalar_mul::BatchMulPreprocessing;
 use ark_ec::short_weierstrass::Affine;
 use ark_ec::{CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, PrimeField};
+use ark_ff::{AdditiveGroup, Field};
 use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::{Kind, srs as layout};
 
@@ -21,8 +20,11 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Container, ContainerWriter, Draft, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
+use spillproof_kernels::backend::Backend;
 use spillproof_kernels::field::CoordinateField;
 use spillproof_kernels::pairing::{G1Point, G2Point, PairingGroups};
+use spillproof_kernels::parallel::Parallel;
+use spillproof_kernels::points::{Multiples, MultiplesWorker};
 use spillproof_kernels::poly::{invert_chunk, powers};
 
 /// Points that are made at a time, where the budget allows.
@@ -30,14 +32,41 @@ const CHUNK: u64 = 1 << 14;
 /// Points that are made at a time at least.
 const CHUNK_MIN: u64 = 1 << 8;
 
-/// Bytes for chunks of `chunk` points: the table, whose windows have about `ln(chunk)` bits; scalars, sums in
-/// three coordinates, affine points twice.
-fn leased_bytes<E: PairingGroups>(chunk: u64) -> u64 {
-    let window_bits = u64::from(chunk.max(32).ilog2()) * 69 / 100;
-    let table_points = (u64::from(E::Scalar::MODULUS_BIT_SIZE) / window_bits + 1) << window_bits;
-    let point = size_of::<E::G1Affine>() as u64;
-    let each = size_of::<E::Scalar>() as u64 + size_of::<E::G1>() as u64 + 2 * point;
-    table_points * point + chunk * each
+/// How the multiples are made.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Of the table.
+    digit_bits: u32,
+    workers: u64,
+    /// Points at a time.
+    chunk: u64,
+}
+
+impl Cut {
+    /// For `2^k` points twice, within so many bytes as far as that goes.
+    fn within<E: PairingGroups>(k: u32, bytes: u64) -> Self {
+        let table_bytes = bytes / 2;
+        let mut cut = Self {
+            digit_bits: Multiples::<E::G1Config>::digit_bits(2 << k, table_bytes),
+            workers: rayon::current_num_threads() as u64,
+            chunk: CHUNK.min(1 << k),
+        };
+        while cut.workers > 1 && cut.bytes::<E>() > bytes {
+            cut.workers -= 1;
+        }
+        while cut.chunk > CHUNK_MIN && cut.bytes::<E>() > bytes {
+            cut.chunk /= 2;
+        }
+        cut
+    }
+
+    /// The table, what threads work with, scalars and points.
+    fn bytes<E: PairingGroups>(self) -> u64 {
+        let each = size_of::<E::Scalar>() + size_of::<G1Point<E>>();
+        Multiples::<E::G1Config>::bytes(self.digit_bits)
+            + self.workers * MultiplesWorker::<E::G1Config>::bytes()
+            + self.chunk * each as u64
+    }
 }
 
 /// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`; the
@@ -152,8 +181,8 @@ fn pair_of<E: PairingGroups>(secret: E::Scalar) -> [Affine<E::G2Config>; 2] {
 struct Powers<E: PairingGroups> {
     k: u32,
     secret: E::Scalar,
-    chunk: u64,
-    table: BatchMulPreprocessing<E::G1>,
+    cut: Cut,
+    table: Multiples<E::G1Config>,
     _lease: spillproof_engine::budget::Lease,
 }
 
@@ -165,18 +194,13 @@ impl<E: PairingGroups> Powers<E> {
         }
         // Leave half of what there is to the writers.
         let available = workspace.budget.available_bytes() / 2;
-        let mut chunk = CHUNK.min(1 << k);
-        while chunk > CHUNK_MIN && leased_bytes::<E>(chunk) > available {
-            chunk /= 2;
-        }
-        let lease = workspace
-            .budget
-            .lease(leased_bytes::<E>(chunk), "SRS generation")?;
-        let table = BatchMulPreprocessing::new(E::G1::generator(), chunk as usize);
+        let cut = Cut::within::<E>(k, available);
+        let lease = workspace.budget.lease(cut.bytes::<E>(), "SRS generation")?;
+        let table = Multiples::new(Backend::detect(), &E::G1::generator(), cut.digit_bits);
         Ok(Self {
             k,
             secret,
-            chunk,
+            cut,
             table,
             _lease: lease,
         })
@@ -226,16 +250,19 @@ impl<E: PairingGroups> Powers<E> {
         progress: &mut dyn FnMut(u64),
         mut scalars_from: impl FnMut(u64, &mut [E::Scalar]),
     ) -> Result<Column<G1Point<E>>> {
-        let mut scalars = vec![E::Scalar::ZERO; self.chunk as usize];
-        for start in (0..1u64 << self.k).step_by(self.chunk as usize) {
+        let Cut { workers, chunk, .. } = self.cut;
+        let mut scalars = vec![E::Scalar::ZERO; chunk as usize];
+        let mut points = vec![G1Point::<E>::INFINITY; chunk as usize];
+        let each = chunk.div_ceil(workers) as usize;
+        for start in (0..1u64 << self.k).step_by(chunk as usize) {
             scalars_from(start, &mut scalars);
-            let points = self.table.batch_mul(&scalars);
-            let points: Vec<G1Point<E>> = points
-                .iter()
-                .map(G1Point::<E>::from_affine::<E::G1Config>)
-                .collect();
+            let parts = scalars.chunks(each).zip(points.chunks_mut(each)).parallel();
+            parts.for_each_init(
+                || self.table.worker(),
+                |worker, (scalars, points)| self.table.multiply(worker, scalars, points),
+            );
             writer.push(&points)?;
-            progress(done + start + self.chunk);
+            progress(done + start + chunk);
         }
         writer.finish()
     }

@@ -5,7 +5,6 @@
 //! some 100 MiB of memory for any number of rows.
 
 mod key;
-mod multiples;
 mod powers;
 mod sections;
 

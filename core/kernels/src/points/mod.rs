@@ -16,12 +16,15 @@ pub(crate) mod compiled {
 mod digits;
 mod endomorphism;
 mod ladder;
+mod multiples;
 
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use ark_ff::{One, Zero};
+
+pub use self::multiples::{Multiples, Worker as MultiplesWorker};
 
 use self::digits::{Op, Recoding};
 use self::ladder::{NewState, SumsAndDifferences, Walk};

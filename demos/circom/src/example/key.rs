@@ -11,8 +11,7 @@ use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 use spillproof_format::native::NativeField;
 use spillproof_groth16::{Domain, PairingCurve};
 
-use super::multiples::Multiples;
-use super::sections::Sections;
+use super::sections::{Sections, multiples};
 use super::{Circuit, PUBLIC, REGISTER};
 
 impl Circuit {
@@ -22,8 +21,8 @@ impl Circuit {
         let mut secret = || E::Scalar::rand(&mut rng);
         let [tau, alpha, beta, gamma, delta] = [secret(), secret(), secret(), secret(), secret()];
         let domain = Domain::<E::Scalar>::of_smallest_non_residue(self.k).map_err(io::Error::other)?;
-        let g1 = Multiples::<E::G1Config>::new(n);
-        let g2 = Multiples::<E::G2Config>::new(n);
+        let g1 = multiples::<E::G1Config>(n);
+        let g2 = multiples::<E::G2Config>(n);
         let in_g1 = |scalar| (E::G1::generator() * scalar).into_affine();
         let in_g2 = |scalar| (E::G2::generator() * scalar).into_affine();
         let verifying = zkey::VerifyingPoints::<E::G1Config, E::G2Config> {

@@ -8,8 +8,7 @@ use ark_ff::{Field, UniformRand};
 use spillproof_format::iden3::{FileKind, ptau};
 use spillproof_groth16::PairingCurve;
 
-use super::multiples::Multiples;
-use super::sections::Sections;
+use super::sections::{Sections, multiples};
 use super::{Circuit, group};
 
 impl Circuit {
@@ -25,8 +24,8 @@ impl Circuit {
         };
         let mut header_bytes = Vec::new();
         header.encode(&mut header_bytes);
-        let g1 = Multiples::<E::G1Config>::new(2 * n);
-        let g2 = Multiples::<E::G2Config>::new(n);
+        let g1 = multiples::<E::G1Config>(2 * n);
+        let g2 = multiples::<E::G2Config>(n);
         // `first * tau^i`.
         let powers = |first: E::Scalar| {
             move |range: Range<usize>| {
