@@ -20,7 +20,7 @@ use super::groth16_key::{Key, follow};
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
 use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
-use super::plan_table::{Place, Rung, climb};
+use super::plan_table::{Place, Rung};
 use super::reach_svg;
 use crate::args::{
     AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, PlannedRanks, ProofOn, Sharing,
@@ -626,9 +626,9 @@ fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &PlannedRan
     let plan = plan.at(&rates);
     let key = Key::of(file, &summary);
     key.tell(&run);
-    let place = Place::of(&session, measured.is_some());
+    let place = Place::of(&session, measured.is_some()).with_keys();
     let ladder = match asks_for_ladder {
-        true => climb(&plan, &rates, planned)?,
+        true => place.climb(&plan, &rates, planned)?,
         false => Vec::new(),
     };
     run.say(match asks_for_ladder {

@@ -9,7 +9,7 @@ use spillproof_engine::plan::{Phase, Plan, Rates};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
-use super::plan_table::{Place, Rung, climb};
+use super::plan_table::{Place, Rung};
 use crate::args::{self, Global, Parameters, Shape};
 use crate::report::steps;
 use crate::run::{Result, Run};
@@ -66,9 +66,12 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
     let total = plan.of(None);
-    let place = Place::of(&session, measured.is_some());
+    let place = match args.key {
+        Some(_) => Place::of(&session, measured.is_some()).with_keys(),
+        None => Place::of(&session, measured.is_some()),
+    };
     let ladder = match args.ladder {
-        true => climb(&plan, &rates, |budget_bytes| planned.plan(&session, budget_bytes))?,
+        true => place.climb(&plan, &rates, |budget_bytes| planned.plan(&session, budget_bytes))?,
         false => Vec::new(),
     };
     run.say(match args.ladder {

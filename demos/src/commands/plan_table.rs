@@ -18,6 +18,8 @@ const RUNG_HEADINGS: [&str; 6] = ["budget", "peak lease", "read", "written", "on
 pub struct Place {
     dir: PathBuf,
     free_bytes: Option<u64>,
+    /// Whether parameters and keys are in files already, so that a plan is of a proof alone.
+    has_keys: bool,
     /// Whether seconds follow from rates of this machine.
     is_measured: bool,
 }
@@ -47,7 +49,24 @@ impl Place {
         Self {
             dir: session.dir().to_owned(),
             free_bytes: session.storage().free_bytes(),
+            has_keys: false,
             is_measured,
+        }
+    }
+
+    /// The same, for plans of a proof with a key of a file.
+    pub fn with_keys(self) -> Self {
+        Self {
+            has_keys: true,
+            ..self
+        }
+    }
+
+    /// The room on disk that a plan has to find.
+    fn disk_bytes(&self, plan: &Plan) -> u64 {
+        match self.has_keys {
+            true => plan.proof_disk_bytes,
+            false => plan.disk_bytes,
         }
     }
 
@@ -70,7 +89,7 @@ impl Place {
             bytes(plan.budget_bytes),
             format_bytes(plan.smallest_budget_bytes)
         )];
-        lines.push(self.disk(plan.disk_bytes));
+        lines.push(self.disk(self.disk_bytes(plan)));
         lines.push(wear(total.bytes_written));
         lines.push(self.rates().to_owned());
         format!("{}{}", grid(&STEP_HEADINGS, &rows, rule), lines.join("\n"))
@@ -99,16 +118,54 @@ impl Place {
         format!("{}{}", grid(&RUNG_HEADINGS, &rows, rows.len()), lines.join("\n"))
     }
 
+    /// What `plan` gives within the smallest budget that works, within powers of two above it, and within
+    /// the budget asked for, up to the memory that is there. A budget that changes nothing any more ends it.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    pub fn climb(
+        &self,
+        asked: &Plan,
+        rates: &Rates,
+        plan: impl Fn(u64) -> Result<Plan>,
+    ) -> Result<Vec<Rung>> {
+        let there_bytes = ByteSize::Auto.resolve().unwrap_or(0);
+        let mut rungs = Vec::new();
+        for budget_bytes in budgets(
+            asked.smallest_budget_bytes,
+            asked.budget_bytes,
+            there_bytes.max(asked.budget_bytes),
+        ) {
+            let plan = plan(budget_bytes)?.at(rates);
+            let total = plan.of(None);
+            let rung = Rung {
+                budget_bytes,
+                peak_bytes: total.peak_bytes,
+                bytes_read: total.bytes_read,
+                bytes_written: total.bytes_written,
+                disk_bytes: self.disk_bytes(&plan),
+                seconds: total.seconds,
+            };
+            let is_spare = rungs.last().is_some_and(|last: &Rung| last.is_as(&rung));
+            if is_spare {
+                break;
+            }
+            rungs.push(rung);
+        }
+        Ok(rungs)
+    }
+
     /// The room that files take, beside the room that is there.
     fn disk(&self, disk_bytes: u64) -> String {
-        let taken = format!(
-            "on disk at most: {}, parameters and keys included",
-            bytes_up(disk_bytes)
-        );
+        let (of, unless) = match self.has_keys {
+            true => ("beside parameters and keys", ""),
+            false => ("parameters and keys included", " if these are not there yet"),
+        };
+        let taken = format!("on disk at most: {}, {of}", bytes_up(disk_bytes));
         match self.free_bytes {
             None => taken,
             Some(free) if free < disk_bytes => format!(
-                "{taken}; {} has {} free, which is too little if these are not there yet: free some, or name another folder (--dir)",
+                "{taken}; {} has {} free, which is too little{unless}: free some, or name another folder (--dir)",
                 self.dir.display(),
                 bytes(free)
             ),
@@ -133,38 +190,6 @@ fn cells(name: &str, step: &Step) -> [String; 6] {
         bytes(step.bytes_written),
         duration(step.seconds),
     ]
-}
-
-/// What `plan` gives within the smallest budget that works, within powers of two above it, and within
-/// the budget asked for, up to the memory that is there. A budget that changes nothing any more ends it.
-///
-/// # Errors
-/// Those of `plan`.
-pub fn climb(asked: &Plan, rates: &Rates, plan: impl Fn(u64) -> Result<Plan>) -> Result<Vec<Rung>> {
-    let there_bytes = ByteSize::Auto.resolve().unwrap_or(0);
-    let mut rungs = Vec::new();
-    for budget_bytes in budgets(
-        asked.smallest_budget_bytes,
-        asked.budget_bytes,
-        there_bytes.max(asked.budget_bytes),
-    ) {
-        let plan = plan(budget_bytes)?.at(rates);
-        let total = plan.of(None);
-        let rung = Rung {
-            budget_bytes,
-            peak_bytes: total.peak_bytes,
-            bytes_read: total.bytes_read,
-            bytes_written: total.bytes_written,
-            disk_bytes: plan.disk_bytes,
-            seconds: total.seconds,
-        };
-        let is_spare = rungs.last().is_some_and(|last: &Rung| last.is_as(&rung));
-        if is_spare {
-            break;
-        }
-        rungs.push(rung);
-    }
-    Ok(rungs)
 }
 
 /// The budgets of a ladder, ascending.
@@ -209,6 +234,7 @@ mod tests {
         let place = |free_bytes| Place {
             dir: "/scratch".into(),
             free_bytes,
+            has_keys: false,
             is_measured: true,
         };
         let line = place(Some(2 << 30)).disk(3 << 29);
@@ -218,6 +244,11 @@ mod tests {
         );
         let line = place(Some(1 << 30)).disk(3 << 29);
         assert!(line.contains("too little") && line.contains("--dir"), "{line}");
+        let line = place(Some(1 << 30)).with_keys().disk(3 << 29);
+        assert!(
+            line.contains("beside parameters and keys") && line.contains("too little:"),
+            "{line}"
+        );
         assert!(!place(None).disk(5).contains("free"));
     }
 }

@@ -92,6 +92,8 @@ pub struct Plan {
     pub threads: usize,
     /// The most that files take at one time, with the parameters.
     pub disk_bytes: u64,
+    /// The most that files take at one time beside what is there when the proof begins: parameters and keys.
+    pub proof_disk_bytes: u64,
     /// In order.
     pub steps: Vec<Step>,
 }
@@ -128,6 +130,9 @@ impl Plan {
                 smallest_budget_bytes,
                 threads: rayon::current_num_threads(),
                 disk_bytes: record.map_or(0, |record| record.disk_peak_bytes()),
+                proof_disk_bytes: record
+                    .and_then(|record| record.disk_growth_bytes(Phase::Proof))
+                    .unwrap_or(0),
                 steps: steps.into_iter().map(|step| Step::new(step, rates)).collect(),
             })
         })
