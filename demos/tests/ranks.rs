@@ -226,8 +226,11 @@ fn a_job_whose_ranks_are_killed_goes_on_to_the_same_proof() {
                 let left = std::fs::read_dir(dir.join("kept")).expect("the folder").count();
                 assert_eq!(left, 1, "rank {victim}: a checkpoint is left");
             }
-            // It may have been killed between the end of the proof and that of the process.
-            if dir.join("p.json").exists() {
+            // It may have been killed between the end of the proof and that of the process, or with one file named.
+            if ["p.json", "public.json"]
+                .iter()
+                .all(|file| dir.join(file).exists())
+            {
                 break;
             }
             assert!(!status.success(), "rank {victim}: no proof");

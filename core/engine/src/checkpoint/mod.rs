@@ -588,7 +588,9 @@ mod tests {
                 let cut = [&whole[..len], &vec![0; zeros]].concat();
                 std::fs::write(&path, &cut).unwrap();
                 let mut again = begin(&workspace, dir.path()).unwrap();
-                let expected = ends[1..].iter().filter(|end| **end <= len).count();
+                // A note whose last bytes happen to be zeros is whole again with zeros behind it.
+                let is_there = |end: &&usize| cut.len() >= **end && cut[..**end] == whole[..**end];
+                let expected = ends[1..].iter().filter(is_there).count();
                 assert_eq!(again.notes().count(), expected, "{len} bytes");
                 while again.take_note().is_some() {}
                 again.note(b"more".to_vec()).unwrap();
