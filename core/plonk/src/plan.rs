@@ -125,7 +125,7 @@ impl<F: ProverField> Shape<F> {
         numerators: &Numerators<F>,
         workspace: &Workspace,
     ) -> spillproof_engine::Result<()> {
-        let workspace = plan::beside(workspace, self.accelerator.as_ref());
+        let workspace = workspace.beside(self.accelerator.as_ref());
         match self.run::<C, T>(protocol, numerators, &workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),

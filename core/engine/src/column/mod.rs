@@ -203,6 +203,16 @@ impl Workspace {
         Self { accelerator, ..self }
     }
 
+    /// The same beside an accelerator, if there is one, for a dry run: what an accelerator is offered is not
+    /// done with many columns at a time.
+    #[must_use]
+    pub fn beside(&self, accelerator: Option<&Arc<dyn Accelerator>>) -> Self {
+        match accelerator {
+            Some(accelerator) => self.clone().with_accelerator(Arc::clone(accelerator)),
+            None => self.clone(),
+        }
+    }
+
     /// The same files, ledger and threads, where scratch files are sealed with a new key, or plain. Files
     /// that were made before stay as they are.
     ///

@@ -13,15 +13,13 @@
 //! each step, without the circuit's own synthesis.
 //!
 //! All of it is as the processor does it. Each step names the jobs that an accelerator is offered
-//! ([`Offer`]); the accelerator says what it makes of them. Beside an accelerator ([`beside`]) short columns
+//! ([`Offer`]); the accelerator says what it makes of them. Beside an accelerator ([`Workspace::beside`]) short columns
 //! are worked on one by one, since each is offered.
 //!
 //! Memory: a few hundred bytes a column for each thread.
 
 mod rates;
 mod search;
-
-use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -32,7 +30,6 @@ use search::{best_within, smallest};
 
 use crate::Error;
 use crate::Result;
-use crate::accelerator::Accelerator;
 use crate::column::Workspace;
 use crate::dry::{Held, StepRecord, Work, enter};
 use crate::session::{Task, threads_of};
@@ -205,15 +202,6 @@ pub fn smallest_budget_bytes(run: &DryRunOf<'_>, threads: usize) -> Result<u64> 
     pool(threads)?.install(|| smallest(&[run]))
 }
 
-/// The same dry workspace beside an accelerator, if there is one: what that is offered is not done with many
-/// columns at a time.
-pub fn beside(dry: &Workspace, accelerator: Option<&Arc<dyn Accelerator>>) -> Workspace {
-    match accelerator {
-        Some(accelerator) => dry.clone().with_accelerator(Arc::clone(accelerator)),
-        None => dry.clone(),
-    }
-}
-
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads_of(threads)?)
@@ -245,7 +233,7 @@ pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()>
     let accelerator = workspace.accelerator.as_ref();
     let ways = ways
         .iter()
-        .map(|way| move |dry: &Workspace| way(&beside(dry, accelerator)));
+        .map(|way| move |dry: &Workspace| way(&dry.beside(accelerator)));
     let ways: Vec<_> = ways.collect();
     let ways: Vec<&DryRunOf<'_>> = ways.iter().map(|way| way as _).collect();
     let find = || {
