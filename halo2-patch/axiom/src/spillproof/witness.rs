@@ -412,6 +412,10 @@ impl<'p> StatementReader<'p> {
 
     fn instances(&mut self, session: &Session, columns: u32) -> io::Result<Vec<LeasedVec<Fr>>> {
         let mut instances = Vec::new();
+        // Of their number there is only the file's word.
+        let bytes = u64::from(columns) * size_of::<(usize, LeasedVec<Fr>)>() as u64;
+        let lease = session.budget().lease(bytes, "lengths of instance columns");
+        let _lengths = lease.map_err(io::Error::other)?;
         for length in self.lengths(columns)? {
             if length as u64 > self.left_bytes / VALUE_BYTES as u64 {
                 return Err(self.refused(
