@@ -2,7 +2,7 @@
 //!
 //! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and
 //! the root of unity w that containers have, both by fixed-base multiplication, a chunk at a time,
-//! written as they come. Memory: a table of multiples of `G` and one chunk.
+//! written as they come. Memory: a table of multiples of `G`, half a MiB a thread, and one chunk.
 
 use std::path::Path;
 

@@ -11,10 +11,11 @@ use ark_ec::CurveConfig;
 use ark_ec::short_weierstrass::SWCurveConfig;
 
 use crate::backend::{Backend, Factor};
+use crate::curve::Point;
 use crate::field::{CoordinateField, KernelField};
 use crate::msm::compiled::{Add, NewGroups};
 use crate::ntt::compiled as ntt;
-use crate::points::compiled::{NewState, SumsAndDifferences, Walk};
+use crate::points::compiled::{MultiplyBlock, NewState, NewTable, SumsAndDifferences, Walk};
 use crate::poly::compiled as poly;
 use crate::vector::compiled as vector;
 
@@ -91,5 +92,7 @@ kernels! {
         fn run_new_state(NewState<Self>) -> Box<dyn Any + Send> = run;
         fn run_walk(Walk<'_, Self>) -> () = run;
         fn run_sums_and_differences(SumsAndDifferences<'_, Self>) -> () = run;
+        fn run_new_table(NewTable<'_, Self>) -> Vec<Point<Self>> = run_once;
+        fn run_multiply_block(MultiplyBlock<'_, Self>) -> () = run_once;
     }
 }

@@ -14,6 +14,7 @@
 //! only there the compiler knows the instructions. Closures are not compiled for them: no closure may do
 //! arithmetic in lanes.
 
+use super::Backend;
 use crate::field::CoordinateField;
 
 /// A loop over lanes.
@@ -22,6 +23,14 @@ pub trait Kernel<F: CoordinateField> {
     type Output;
     /// The loop. It has to be `#[inline(always)]`.
     fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) -> Self::Output;
+}
+
+/// What is over no lanes, and calls loops that are: compiled once, for all backends.
+pub trait Once {
+    /// Its result.
+    type Output;
+    /// All of it.
+    fn run(self, backend: Backend) -> Self::Output;
 }
 
 /// A loop over lanes that have more than the arithmetic.

@@ -30,7 +30,7 @@ mod words;
 
 pub(super) use inverse::invert;
 pub use lanes::{
-    Beside, CHAINS_MAX, Factor, Kernel, Lanes, LoopPart, PrimeKept, PrimeValue, WideKernel, WideLanes,
+    Beside, CHAINS_MAX, Factor, Kernel, Lanes, LoopPart, Once, PrimeKept, PrimeValue, WideKernel, WideLanes,
 };
 #[cfg(target_arch = "x86_64")]
 pub(super) use words::Words;
@@ -128,6 +128,11 @@ impl Backend {
             Self::Portable | Self::Words | Self::Avx2 => false,
             Self::Avx512 => self.is_supported(),
         }
+    }
+
+    /// Runs what is not over lanes, but calls what is.
+    pub(super) fn run_once<K: Once>(self, kernel: K) -> K::Output {
+        kernel.run(self)
     }
 
     /// Runs a loop over this backend's lanes.

@@ -12,6 +12,7 @@
 /// For [`crate::compiled`].
 pub(crate) mod compiled {
     pub use super::ladder::{NewState, SumsAndDifferences, Walk};
+    pub use super::multiples::{MultiplyBlock, NewTable};
 }
 mod digits;
 mod endomorphism;

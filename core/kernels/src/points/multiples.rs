@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::{AdditiveGroup, PrimeField};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Once};
 use crate::curve::{Curve, Point, normalize};
 use crate::msm::BucketAdder;
 
@@ -35,15 +35,21 @@ pub struct Worker<P: Curve> {
     pairs: Vec<[u32; 2]>,
 }
 
-impl<P: Curve> Multiples<P> {
-    /// Of `base`, with digits of so many bits ([`Self::digit_bits`]).
-    pub fn new(backend: Backend, base: &Projective<P>, digit_bits: u32) -> Self {
-        let digit_bits = digit_bits.clamp(*DIGIT_BITS.start(), *DIGIT_BITS.end());
-        let (places, digits) = (places::<P>(digit_bits), digits(digit_bits));
-        let mut power = *base;
+/// Makes a table. The same on all backends: a kernel in that it is compiled once for each curve.
+pub struct NewTable<'a, P: Curve> {
+    base: &'a Projective<P>,
+    digit_bits: u32,
+}
+
+impl<P: Curve> Once for NewTable<'_, P> {
+    type Output = Vec<Point<P>>;
+
+    fn run(self, backend: Backend) -> Vec<Point<P>> {
+        let (places, digits) = (places::<P>(self.digit_bits), digits(self.digit_bits));
+        let mut power = *self.base;
         let powers = (0..places).map(|_| {
             let first = power;
-            for _ in 0..digit_bits {
+            for _ in 0..self.digit_bits {
                 power.double_in_place();
             }
             first
@@ -68,10 +74,56 @@ impl<P: Curve> Multiples<P> {
             adder.add(&pairs.collect::<Vec<_>>(), &mut table, &last);
             known *= 2;
         }
+        table
+    }
+}
+
+/// Multiples by the scalars of a block.
+pub struct MultiplyBlock<'a, P: Curve> {
+    of: &'a Multiples<P>,
+    worker: &'a mut Worker<P>,
+    scalars: &'a [P::ScalarField],
+    out: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Once for MultiplyBlock<'_, P> {
+    type Output = ();
+
+    fn run(self, _: Backend) {
+        let Multiples {
+            digit_bits, table, ..
+        } = self.of;
+        let Worker { adder, left, pairs } = self.worker;
+        self.out.fill(Point::<P>::INFINITY);
+        left.clear();
+        left.extend(self.scalars.iter().map(|scalar| (scalar.into_bigint(), 0)));
+        let digits = digits(*digit_bits);
+        for place in 0..places::<P>(*digit_bits) {
+            pairs.clear();
+            for (at, (scalar, carry)) in left.iter_mut().enumerate() {
+                let first = place * *digit_bits as usize;
+                let digit = bits(scalar.as_ref(), first, *digit_bits) + *carry;
+                let is_negative = digit > digits;
+                *carry = usize::from(is_negative);
+                let times = if is_negative { 2 * digits - digit } else { digit };
+                if times > 0 {
+                    let entry = place * digits + times - 1;
+                    pairs.push([at as u32, (2 * entry + usize::from(is_negative)) as u32]);
+                }
+            }
+            adder.add(pairs, self.out, table);
+        }
+    }
+}
+
+impl<P: Curve> Multiples<P> {
+    /// Of `base`, with digits of so many bits ([`Self::digit_bits`]).
+    pub fn new(backend: Backend, base: &Projective<P>, digit_bits: u32) -> Self {
+        let digit_bits = digit_bits.clamp(*DIGIT_BITS.start(), *DIGIT_BITS.end());
         Self {
             backend,
             digit_bits,
-            table,
+            table: P::run_new_table(backend, NewTable { base, digit_bits }),
         }
     }
 
@@ -101,30 +153,17 @@ impl<P: Curve> Multiples<P> {
     pub fn multiply(&self, worker: &mut Worker<P>, scalars: &[P::ScalarField], out: &mut [Point<P>]) {
         assert_eq!(scalars.len(), out.len(), "a point for each scalar");
         for (scalars, out) in scalars.chunks(BLOCK_SCALARS).zip(out.chunks_mut(BLOCK_SCALARS)) {
-            self.multiply_block(worker, scalars, out);
-        }
-    }
-
-    fn multiply_block(&self, worker: &mut Worker<P>, scalars: &[P::ScalarField], out: &mut [Point<P>]) {
-        let Worker { adder, left, pairs } = worker;
-        out.fill(Point::<P>::INFINITY);
-        left.clear();
-        left.extend(scalars.iter().map(|scalar| (scalar.into_bigint(), 0)));
-        let digits = digits(self.digit_bits);
-        for place in 0..places::<P>(self.digit_bits) {
-            pairs.clear();
-            for (at, (scalar, carry)) in left.iter_mut().enumerate() {
-                let first = place * self.digit_bits as usize;
-                let digit = bits(scalar.as_ref(), first, self.digit_bits) + *carry;
-                let is_negative = digit > digits;
-                *carry = usize::from(is_negative);
-                let times = if is_negative { 2 * digits - digit } else { digit };
-                if times > 0 {
-                    let entry = place * digits + times - 1;
-                    pairs.push([at as u32, (2 * entry + usize::from(is_negative)) as u32]);
-                }
-            }
-            adder.add(pairs, out, &self.table);
+            let worker = &mut *worker;
+            let of = self;
+            P::run_multiply_block(
+                self.backend,
+                MultiplyBlock {
+                    of,
+                    worker,
+                    scalars,
+                    out,
+                },
+            );
         }
     }
 }
