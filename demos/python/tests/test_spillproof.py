@@ -213,6 +213,9 @@ class Package(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(turns, [commitment] * 3)
+        # A process in the background may have been started with the signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         timer = threading.Timer(0.05, interrupt)
         with self.assertRaises(KeyboardInterrupt):
             timer.start()
