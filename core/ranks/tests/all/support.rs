@@ -1,7 +1,7 @@
 //! A job of all collectives, ranks as threads, and a watchdog.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -51,9 +51,13 @@ where
 
 /// The same over `size` ranks without faults.
 pub fn run<R: Send + 'static>(size: usize, rank: impl Fn(Ranks) -> R + Send + Sync + 'static) -> Vec<R> {
+    // A rank whose first call fails must not meet others in their handshake.
+    let all_are_there = Barrier::new(size);
     run_on(one_process(size), move |transport| {
         let settings = settings(Duration::from_secs(30));
-        rank(Ranks::new(Arc::new(transport), settings).unwrap())
+        let ranks = Ranks::new(Arc::new(transport), settings).unwrap();
+        all_are_there.wait();
+        rank(ranks)
     })
 }
 
