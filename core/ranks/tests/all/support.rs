@@ -1,8 +1,8 @@
 //! A job of all collectives, ranks as threads, and a watchdog.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Barrier};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use spillproof_ranks::{RankError, Ranks, Settings, Transport, one_process};
