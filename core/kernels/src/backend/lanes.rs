@@ -25,11 +25,11 @@ pub trait Kernel<F: CoordinateField> {
     fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) -> Self::Output;
 }
 
-/// What is over no lanes, and calls loops that are: compiled once, for all backends.
+/// Code without lanes of its own that calls loops over lanes. It is compiled once, for all backends.
 pub trait Once {
     /// Its result.
     type Output;
-    /// All of it.
+    /// Runs the code; the loops that it calls are `backend`'s.
     fn run(self, backend: Backend) -> Self::Output;
 }
 

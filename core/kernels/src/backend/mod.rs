@@ -130,7 +130,7 @@ impl Backend {
         }
     }
 
-    /// Runs what is not over lanes, but calls what is.
+    /// Runs code without lanes of its own: see [`Once`].
     pub(super) fn run_once<K: Once>(self, kernel: K) -> K::Output {
         kernel.run(self)
     }

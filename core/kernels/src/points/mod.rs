@@ -7,6 +7,8 @@
 //! 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are taken: infinity, repeated
 //! and opposite points, points of small order, any scalar.
 //!
+//! [`Multiples`] are those of one point by many scalars, from a table.
+//!
 //! Blocks are worked on side by side on the rayon pool. Memory: [`Multiplier::bytes`].
 
 /// For [`crate::compiled`].
@@ -25,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ark_ff::{One, Zero};
 
-pub use self::multiples::{Multiples, Worker as MultiplesWorker};
+pub use self::multiples::{Multiples, MultiplesWorker};
 
 use self::digits::{Op, Recoding};
 use self::ladder::{NewState, SumsAndDifferences, Walk};

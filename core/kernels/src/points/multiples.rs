@@ -3,7 +3,7 @@
 //! In: scalars. Out: affine points, one for each. A scalar is cut into signed digits, and a table holds what
 //! each digit's place may add: a multiple is the sum of some 20 points of the table. The scalars of a block
 //! take these additions beside each other, with one inversion for many ([`BucketAdder`]). All scalars are
-//! taken. Memory: [`Multiples::bytes`], and [`Worker::bytes`] for each thread.
+//! taken. Memory: [`Multiples::bytes`], and [`MultiplesWorker::bytes`] for each thread.
 
 use std::ops::RangeInclusive;
 
@@ -27,15 +27,15 @@ pub struct Multiples<P: Curve> {
     table: Vec<Point<P>>,
 }
 
-/// What one thread multiplies with.
-pub struct Worker<P: Curve> {
+/// The working memory of one thread that multiplies.
+pub struct MultiplesWorker<P: Curve> {
     adder: BucketAdder<P>,
-    /// What is left of each scalar of a block, and what its last digit left over.
-    left: Vec<(<P::ScalarField as PrimeField>::BigInt, usize)>,
+    /// For each scalar of a block: its integer, and the carry into its next digit.
+    integers: Vec<(<P::ScalarField as PrimeField>::BigInt, usize)>,
     pairs: Vec<[u32; 2]>,
 }
 
-/// Makes a table. The same on all backends: a kernel in that it is compiled once for each curve.
+/// Makes a table of multiples.
 pub struct NewTable<'a, P: Curve> {
     base: &'a Projective<P>,
     digit_bits: u32,
@@ -81,7 +81,7 @@ impl<P: Curve> Once for NewTable<'_, P> {
 /// Multiples by the scalars of a block.
 pub struct MultiplyBlock<'a, P: Curve> {
     of: &'a Multiples<P>,
-    worker: &'a mut Worker<P>,
+    worker: &'a mut MultiplesWorker<P>,
     scalars: &'a [P::ScalarField],
     out: &'a mut [Point<P>],
 }
@@ -93,14 +93,18 @@ impl<P: Curve> Once for MultiplyBlock<'_, P> {
         let Multiples {
             digit_bits, table, ..
         } = self.of;
-        let Worker { adder, left, pairs } = self.worker;
+        let MultiplesWorker {
+            adder,
+            integers,
+            pairs,
+        } = self.worker;
         self.out.fill(Point::<P>::INFINITY);
-        left.clear();
-        left.extend(self.scalars.iter().map(|scalar| (scalar.into_bigint(), 0)));
+        integers.clear();
+        integers.extend(self.scalars.iter().map(|scalar| (scalar.into_bigint(), 0)));
         let digits = digits(*digit_bits);
         for place in 0..places::<P>(*digit_bits) {
             pairs.clear();
-            for (at, (scalar, carry)) in left.iter_mut().enumerate() {
+            for (at, (scalar, carry)) in integers.iter_mut().enumerate() {
                 let first = place * *digit_bits as usize;
                 let digit = bits(scalar.as_ref(), first, *digit_bits) + *carry;
                 let is_negative = digit > digits;
@@ -127,8 +131,8 @@ impl<P: Curve> Multiples<P> {
         }
     }
 
-    /// The bits of a digit with which the table and so many multiples take the fewest additions, where the
-    /// table may have `bytes`; the fewest bits that there are, where none may.
+    /// The bits of a digit for which a table of at most `bytes` and `count` multiples take the fewest additions
+    /// together. If no table is that small, those of the smallest one.
     pub fn digit_bits(count: u64, bytes: u64) -> u32 {
         let fits = DIGIT_BITS.filter(|bits| Self::bytes(*bits) <= bytes);
         let additions = |bits: &u32| places::<P>(*bits) as u64 * (count + digits(*bits) as u64);
@@ -141,16 +145,21 @@ impl<P: Curve> Multiples<P> {
     }
 
     /// For one thread.
-    pub fn worker(&self) -> Worker<P> {
-        Worker {
+    pub fn worker(&self) -> MultiplesWorker<P> {
+        MultiplesWorker {
             adder: BucketAdder::on(self.backend),
-            left: Vec::with_capacity(BLOCK_SCALARS),
+            integers: Vec::with_capacity(BLOCK_SCALARS),
             pairs: Vec::with_capacity(BLOCK_SCALARS),
         }
     }
 
     /// `out[i] <- scalars[i] * base`, on this thread. Panics unless there are as many scalars as points.
-    pub fn multiply(&self, worker: &mut Worker<P>, scalars: &[P::ScalarField], out: &mut [Point<P>]) {
+    pub fn multiply(
+        &self,
+        worker: &mut MultiplesWorker<P>,
+        scalars: &[P::ScalarField],
+        out: &mut [Point<P>],
+    ) {
         assert_eq!(scalars.len(), out.len(), "a point for each scalar");
         for (scalars, out) in scalars.chunks(BLOCK_SCALARS).zip(out.chunks_mut(BLOCK_SCALARS)) {
             let worker = &mut *worker;
@@ -168,20 +177,20 @@ impl<P: Curve> Multiples<P> {
     }
 }
 
-impl<P: Curve> Worker<P> {
-    /// Bytes of one, on any backend: about half a MiB.
+impl<P: Curve> MultiplesWorker<P> {
+    /// Its bytes, on any backend: about half a MiB.
     pub fn bytes() -> u64 {
         let of_scalar = size_of::<(<P::ScalarField as PrimeField>::BigInt, usize)>() + size_of::<[u32; 2]>();
         BucketAdder::<P>::bytes() + (BLOCK_SCALARS * of_scalar) as u64
     }
 }
 
-/// The largest digit, beside its sign.
+/// The absolute value of a digit at most.
 fn digits(digit_bits: u32) -> usize {
     1 << (digit_bits - 1)
 }
 
-/// Digits of a scalar: the last one leaves nothing over.
+/// Digits of a scalar. The last one has a bit to spare, and no carry out.
 fn places<P: Curve>(digit_bits: u32) -> usize {
     (P::ScalarField::MODULUS_BIT_SIZE as usize + 1).div_ceil(digit_bits as usize)
 }

@@ -74,9 +74,9 @@ impl Circuit {
         };
         let (inputs, signals) = (PUBLIC + 1, self.signals());
         let private = |range: Range<usize>| all(range.start + inputs..range.end + inputs, over_delta);
-        file.points(zkey::IC, inputs, |range| all(range, over_gamma), &g1)?;
-        file.points(zkey::H, n, |range| odd.values(range), &g1)?;
-        file.points(zkey::C, signals - inputs, private, &g1)?;
+        file.points(zkey::IC, inputs, &|range| all(range, over_gamma), &g1)?;
+        file.points(zkey::H, n, &|range| odd.values(range), &g1)?;
+        file.points(zkey::C, signals - inputs, &private, &g1)?;
         file.points(zkey::A, signals, &a, &g1)?;
         file.points(zkey::B1, signals, &b, &g1)?;
         file.points(zkey::B2, signals, &b, &g2)?;

@@ -39,11 +39,11 @@ impl Circuit {
 
         let mut file = Sections::begin(out, FileKind::Ptau, 7)?;
         file.section(ptau::HEADER, &header_bytes)?;
-        file.points(ptau::TAU_G1, 2 * n - 1, powers(one), &g1)?;
-        file.points(ptau::TAU_G2, n, powers(one), &g2)?;
-        file.points(ptau::ALPHA_TAU_G1, n, powers(alpha), &g1)?;
-        file.points(ptau::BETA_TAU_G1, n, powers(beta), &g1)?;
-        file.points(ptau::BETA_G2, 1, powers(beta), &g2)?;
+        file.points(ptau::TAU_G1, 2 * n - 1, &powers(one), &g1)?;
+        file.points(ptau::TAU_G2, n, &powers(one), &g2)?;
+        file.points(ptau::ALPHA_TAU_G1, n, &powers(alpha), &g1)?;
+        file.points(ptau::BETA_TAU_G1, n, &powers(beta), &g1)?;
+        file.points(ptau::BETA_G2, 1, &powers(beta), &g2)?;
         // No contribution: their number.
         file.section(ptau::CONTRIBUTIONS, &[0; 4])
     }

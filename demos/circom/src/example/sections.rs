@@ -46,7 +46,7 @@ impl<'a> Sections<'a> {
         &mut self,
         id: u32,
         count: usize,
-        scalars: impl Fn(Range<usize>) -> Vec<P::ScalarField> + Sync,
+        scalars: &(dyn Fn(Range<usize>) -> Vec<P::ScalarField> + Sync),
         multiples: &Multiples<P>,
     ) -> io::Result<()> {
         let each = point_bytes::<P>();
