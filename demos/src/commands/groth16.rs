@@ -626,7 +626,7 @@ fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &PlannedRan
     let plan = plan.at(&rates);
     let key = Key::of(file, &summary);
     key.tell(&run);
-    let place = Place::of(&session, measured.is_some()).with_keys();
+    let place = Place::of(&session, true, measured.is_some());
     let ladder = match asks_for_ladder {
         true => place.climb(&plan, &rates, planned)?,
         false => Vec::new(),

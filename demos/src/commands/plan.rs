@@ -66,10 +66,7 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let rates = measured.unwrap_or_default();
     let plan = plan.at(&rates);
     let total = plan.of(None);
-    let place = match args.key {
-        Some(_) => Place::of(&session, measured.is_some()).with_keys(),
-        None => Place::of(&session, measured.is_some()),
-    };
+    let place = Place::of(&session, args.key.is_some(), measured.is_some());
     let ladder = match args.ladder {
         true => place.climb(&plan, &rates, |budget_bytes| planned.plan(&session, budget_bytes))?,
         false => Vec::new(),

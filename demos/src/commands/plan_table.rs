@@ -44,21 +44,13 @@ impl Rung {
 }
 
 impl Place {
-    /// That of a session.
-    pub fn of(session: &Session, is_measured: bool) -> Self {
+    /// The place of a session.
+    pub fn of(session: &Session, has_keys: bool, is_measured: bool) -> Self {
         Self {
             dir: session.dir().to_owned(),
             free_bytes: session.storage().free_bytes(),
-            has_keys: false,
+            has_keys,
             is_measured,
-        }
-    }
-
-    /// The same, for plans of a proof with a key of a file.
-    pub fn with_keys(self) -> Self {
-        Self {
-            has_keys: true,
-            ..self
         }
     }
 
@@ -231,12 +223,13 @@ mod tests {
 
     #[test]
     fn room_is_compared_with_what_is_free() {
-        let place = |free_bytes| Place {
+        let place_for = |has_keys, free_bytes| Place {
             dir: "/scratch".into(),
             free_bytes,
-            has_keys: false,
+            has_keys,
             is_measured: true,
         };
+        let place = |free_bytes| place_for(false, free_bytes);
         let line = place(Some(2 << 30)).disk(3 << 29);
         assert!(
             line.contains("at most: 1.5 GiB") && line.ends_with("/scratch has 2.0 GiB free"),
@@ -244,7 +237,7 @@ mod tests {
         );
         let line = place(Some(1 << 30)).disk(3 << 29);
         assert!(line.contains("too little") && line.contains("--dir"), "{line}");
-        let line = place(Some(1 << 30)).with_keys().disk(3 << 29);
+        let line = place_for(true, Some(1 << 30)).disk(3 << 29);
         assert!(
             line.contains("beside parameters and keys") && line.contains("too little:"),
             "{line}"
