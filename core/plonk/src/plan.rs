@@ -53,7 +53,7 @@ pub struct Shape<F = Scalar> {
     pub keeps_rounds: bool,
     /// Where keys and witness come from.
     pub inputs: Inputs,
-    /// The accelerator that its jobs are offered to. Rehearsals take their session's instead.
+    /// The accelerator that a plan's jobs are offered to. A rehearsal is beside its session's in any case.
     pub accelerator: Option<Arc<dyn Accelerator>>,
 }
 

@@ -29,7 +29,7 @@ pub fn render(report: &Report) -> String {
     rows.extend(total);
     let mut text = grid(&HEADINGS, &rows, phases);
     text.push_str("disk: seconds of waiting for it; peak: of resident memory; K, M, G: binary\n");
-    // Without a session nobody counts what is written.
+    // Only a session counts the bytes that are written.
     if let Some(budget_bytes) = report.budget_bytes {
         text.push_str(&format!("{}\n", wear(report.total().bytes_written)));
         let limit = report.limit_bytes.map_or_else(String::new, |limit_bytes| {

@@ -412,7 +412,7 @@ impl<'p> StatementReader<'p> {
 
     fn instances(&mut self, session: &Session, columns: u32) -> io::Result<Vec<LeasedVec<Fr>>> {
         let mut instances = Vec::new();
-        // Of their number there is only the file's word.
+        // The file alone says how many columns there are.
         let bytes = u64::from(columns) * size_of::<(usize, LeasedVec<Fr>)>() as u64;
         let lease = session.budget().lease(bytes, "lengths of instance columns");
         let _lengths = lease.map_err(io::Error::other)?;

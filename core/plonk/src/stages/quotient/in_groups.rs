@@ -56,10 +56,10 @@ struct Window {
     rows: u64,
 }
 
-/// The columns that the constraints of a group are over: those that are read first.
+/// A group's columns: first those that come from storage, then those that are computed.
 struct Group {
     windows: Vec<Window>,
-    /// How many are read.
+    /// How many come from storage.
     read: usize,
 }
 
