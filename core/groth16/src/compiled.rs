@@ -141,6 +141,9 @@ compiled! {
             progress: &mut (dyn FnMut(Progress) + Send),
         ) -> Result<ProvingKey<Self>>
             = iden3::read_zkey_of_rank_over;
+        /// [`iden3::read_verifying_key`].
+        fn read_verifying_key(workspace: &Workspace, path: &Path) -> Result<(VerifyingKey<Self>, Shape)>
+            = iden3::read_verifying_key_over;
         /// [`iden3::read_wtns`].
         fn read_wtns(
             workspace: &Workspace,

@@ -16,8 +16,8 @@ use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
 use spillproof_groth16::iden3::{
     self, Contributed, DealtImport, ImportedKey, KeyFile as KeyForm, NewKey, Origin, Truncated, VerifiedKey,
-    VerifiedPtau, plan_of_files, plan_of_files_over_ranks, read_wtns, read_wtns_bytes, read_wtns_from,
-    read_wtns_stream, wtns_bytes,
+    VerifiedPtau, plan_of_files, plan_of_files_over_ranks, read_verifying_key, read_wtns, read_wtns_bytes,
+    read_wtns_from, read_wtns_stream, wtns_bytes,
 };
 use spillproof_groth16::{
     Cut, DealtKey, Kept, PairingCurve, PairingGroups, Place, Proof, ProvingKey, Shape, Shares, VerifyingKey,
@@ -51,6 +51,30 @@ pub struct Summary {
 /// The engine's.
 pub fn summary_of(session: &Session, file: &Path) -> Result<Summary> {
     Ok(Key::open(session, file, &mut |_| ())?.summary())
+}
+
+/// The verification key of a key's file, in JSON, and what is known of the key. Of a `.zkey` file only the
+/// header and the points of IC are read.
+///
+/// # Errors
+/// The engine's.
+pub fn verification_key_of(session: &Session, file: &Path, follow: Follow<'_>) -> Result<(Vec<u8>, Summary)> {
+    let workspace = session.workspace();
+    let (form, curve) = Form::of(workspace, file)?;
+    if form != Form::Zkey {
+        let key = Key::open(session, file, follow)?;
+        return Ok((key.verification_key()?, key.summary()));
+    }
+    over_curve!(curve, E => {
+        let (key, shape) = read_verifying_key::<E>(workspace, file)?;
+        let summary = Summary {
+            curve,
+            shape,
+            are_values_counted: false,
+            is_without_contribution: key.is_without_contribution(),
+        };
+        Ok((KeyFile::text(&key, curve)?, summary))
+    })
 }
 
 /// A key that is open.

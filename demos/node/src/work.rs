@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use napi_derive::napi;
-use spillproof_circom::prove::{Key, Proved, Witness, WitnessBytes, verify};
+use spillproof_circom::prove::{Key, Proved, Witness, WitnessBytes, verification_key_of, verify};
 use spillproof_circom::unnamed::Unnamed;
 use spillproof_engine::Session;
 
@@ -73,6 +73,17 @@ fn opened(session: &Arc<Session>, given: &Given, asks: &Asks) -> Result<Opened, 
         }
         File::Bytes(bytes) => bytes,
     };
+    let copy = copied(session, bytes, asks)?;
+    let path = copy.path();
+    let key = with_room(session, || Ok(Key::open(session, &path, &mut |_| ())?));
+    Ok(Opened {
+        key: Arc::new(key.map_err(|failed| failed.of_bytes(path, KEY))?),
+        copy: Some(copy),
+    })
+}
+
+/// The bytes of a key, in a file.
+fn copied(session: &Arc<Session>, bytes: u64, asks: &Asks) -> Result<Unnamed, Failed> {
     let mut pieces = asks.bytes("key", bytes);
     let (mut copy, mut piece) = (Unnamed::new(session)?, vec![0; PIECE_BYTES]);
     for offset in (0..bytes).step_by(PIECE_BYTES) {
@@ -80,13 +91,7 @@ fn opened(session: &Arc<Session>, given: &Given, asks: &Asks) -> Result<Opened, 
         pieces.read(offset, piece)?;
         copy.push(piece)?;
     }
-    drop(piece);
-    let path = copy.path();
-    let key = with_room(session, || Ok(Key::open(session, &path, &mut |_| ())?));
-    Ok(Opened {
-        key: Arc::new(key.map_err(|failed| failed.of_bytes(path, KEY))?),
-        copy: Some(copy),
-    })
+    Ok(copy)
 }
 
 /// Works; where room is missing and keys that no call uses hold some, once more without these.
@@ -161,11 +166,19 @@ pub struct VerificationKey {
 }
 
 impl VerificationKey {
-    /// Gives the key.
+    /// Gives the key. Whatever is not needed for it stays unread.
     pub fn export(&self, settings: &Settings, asks: &Asks) -> Result<Outcome, Failed> {
         let session = settings.session()?;
-        let opened = opened(&session, &self.key, asks)?;
-        let text = opened.with(|key| Ok(key.verification_key()?))?;
-        Ok(Outcome::of([text]))
+        let of_file = |path: &Path| {
+            let exported = with_room(&session, || Ok(verification_key_of(&session, path, &mut |_| ())?));
+            exported.map(|(text, _)| Outcome::of([text]))
+        };
+        match self.key.file() {
+            File::Path(path) => of_file(&path),
+            File::Bytes(bytes) => {
+                let copy = copied(&session, bytes, asks)?;
+                of_file(&copy.path()).map_err(|failed| failed.of_bytes(copy.path(), KEY))
+            }
+        }
     }
 }

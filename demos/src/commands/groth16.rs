@@ -9,7 +9,7 @@ use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
     AsRank, Key as Opened, OverRanks, Proved, RanksPlan, Summary, WITHOUT_CONTRIBUTION,
     contribute as add_contribution, plan as plan_of, plan_over_ranks as plan_of_ranks, setup, summary_of,
-    verify, verify_key,
+    verification_key_of, verify, verify_key,
 };
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
@@ -510,11 +510,11 @@ fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let output = Output::create(out)?;
     let session = run.session(ByteSize::Auto)?;
-    let opened = run.recorder.phase("key", |progress| {
-        Opened::open(&session, file, &mut |now| follow(progress, now))
+    let (text, summary) = run.recorder.phase("key", |progress| {
+        verification_key_of(&session, file, &mut |now| follow(progress, now))
     })?;
-    let (text, key) = (opened.verification_key()?, Key::of(file, &opened.summary()));
     output.write(text)?;
+    let key = Key::of(file, &summary);
     key.tell(&run);
     run.finish("groth16 vkey", &key)?;
     Ok(())

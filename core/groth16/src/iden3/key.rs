@@ -88,6 +88,29 @@ pub(crate) fn read_zkey_of_rank_over<E: PairingCurve>(
     })
 }
 
+/// The verifying key of a `.zkey` file, and the key's sizes without the distinct values of coefficients. Only
+/// the header and the points of IC are read, which are on the curve.
+///
+/// # Errors
+/// As [`read_zkey`]; [`spillproof_engine::Error::Format`] for a point off the curve, when the column of IC is read.
+pub fn read_verifying_key<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+) -> Result<(VerifyingKey<E>, Shape)> {
+    E::read_verifying_key(workspace, path)
+}
+
+pub(crate) fn read_verifying_key_over<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+) -> Result<(VerifyingKey<E>, Shape)> {
+    workspace.run(|| {
+        let zkey = Zkey::<E>::open(workspace, path)?;
+        let ic = points_in_place::<E::G1Config>(&zkey.source, &zkey.layout.ic, [0, 0], Checked::Curve);
+        Ok((zkey.verifying_key(ic), zkey.shape()))
+    })
+}
+
 /// A `.zkey` file as a container, which appears under its name when it is whole.
 ///
 /// # Errors
@@ -310,6 +333,17 @@ impl<E: PairingCurve> Zkey<E> {
         }
     }
 
+    /// The verifying key, with these points of IC.
+    fn verifying_key(&self, ic: Column<G1Point<E>>) -> VerifyingKey<E> {
+        VerifyingKey {
+            alpha_g1: self.points.alpha1,
+            beta_g2: self.points.beta2,
+            gamma_g2: self.points.gamma2,
+            delta_g2: self.points.delta2,
+            ic,
+        }
+    }
+
     /// The points that are known by themselves.
     pub fn write_few(&self, target: &mut impl Target) -> Result<()> {
         let points = &self.points;
@@ -333,8 +367,6 @@ impl<E: PairingCurve> Zkey<E> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<ProvingKey<E>> {
         let layout = &self.layout;
-        let [alpha_g1, beta_g1, delta_g1] = [self.points.alpha1, self.points.beta1, self.points.delta1];
-        let [beta_g2, gamma_g2, delta_g2] = [self.points.beta2, self.points.gamma2, self.points.delta2];
         self.write_few(target)?;
         let mut g1_points = |section, range: &PointRange, lead| -> Result<Column<G1Point<E>>> {
             target.points::<E::G1Config>(section, (&self.source, range, lead), progress)
@@ -347,15 +379,9 @@ impl<E: PairingCurve> Zkey<E> {
         let b_g2 = target.points::<E::G2Config>(5, (&self.source, &layout.b2, 0), progress)?;
         let constraints = target.constraints(constraints)?;
         Ok(ProvingKey {
-            verifying: VerifyingKey {
-                alpha_g1,
-                beta_g2,
-                gamma_g2,
-                delta_g2,
-                ic,
-            },
-            beta_g1,
-            delta_g1,
+            verifying: self.verifying_key(ic),
+            beta_g1: self.points.beta1,
+            delta_g1: self.points.delta1,
             a,
             b_g1,
             b_g2,

@@ -8,9 +8,10 @@ use ark_bn254::Bn254;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 use spillproof_circom::json::KeyFile;
-use spillproof_circom::prove::{Key, prove, verify};
+use spillproof_circom::prove::{Key, prove, verification_key_of, verify};
 use spillproof_engine::Session;
 use spillproof_format::Curve;
+use spillproof_format::iden3::FileKind;
 use spillproof_groth16::{PairingCurve, VerifyingKey};
 
 use crate::circom_files;
@@ -19,7 +20,7 @@ use crate::r1cs::{self, Circuit, Values};
 /// A key, public signals and a proof.
 struct Files {
     session: Arc<Session>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     texts: [Value; 3],
 }
 
@@ -43,7 +44,7 @@ impl Files {
         Self {
             session,
             texts: texts.map(|text| serde_json::from_slice(&text).unwrap()),
-            _dir: dir,
+            dir,
         }
     }
 
@@ -270,4 +271,39 @@ fn keys_are_written_as_snarkjs_writes_them() {
     let [written, expected] = [&*written, text].map(|text| serde_json::from_slice::<Value>(text).unwrap());
     assert!(expected["vk_alphabeta_12"].is_array());
     assert_eq!(written, expected);
+}
+
+/// Section of a `.zkey` file with the points of IC.
+const IC: u32 = 3;
+/// The coefficients, and the points of sums.
+const NOT_NEEDED: std::ops::RangeInclusive<u32> = 4..=9;
+
+/// From the key's file, whose other sections are not read; a point of IC off the curve is found.
+fn a_verification_key_needs_header_and_ic<E: PairingCurve>(curve: Curve) {
+    let files = Files::new::<E>(5);
+    let zkey = files.dir.path().join("c.zkey");
+    let exported = || verification_key_of(&files.session, &zkey, &mut |_| ());
+    let mut bytes = std::fs::read(&zkey).unwrap();
+    for section in NOT_NEEDED {
+        let range = circom_files::section(FileKind::Zkey, &bytes, section);
+        // The number of coefficients goes with the length of their section.
+        let kept = if section == 4 { 4 } else { 0 };
+        bytes[range][kept..].fill(0xff);
+    }
+    std::fs::write(&zkey, &bytes).unwrap();
+    let (text, summary) = exported().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), files.texts[KEY]);
+    assert_eq!((summary.curve, summary.shape.public), (curve, 2));
+
+    let ic = circom_files::section(FileKind::Zkey, &bytes, IC);
+    bytes[ic.end - 1] ^= 1;
+    std::fs::write(&zkey, &bytes).unwrap();
+    let refused = exported().unwrap_err().to_string();
+    assert!(refused.contains("IC") && refused.contains("point 2"), "{refused}");
+}
+
+#[test]
+fn a_verification_key_needs_header_and_ic_of_a_file() {
+    a_verification_key_needs_header_and_ic::<Bn254>(Curve::Bn254);
+    a_verification_key_needs_header_and_ic::<Bls12_381>(Curve::Bls12381);
 }
