@@ -21,21 +21,22 @@ const OWNERS: &[&str] = &[
 
 /// Libraries, and the bytes of code of the owners, all together, that each may have: what the settings of a
 /// release leave there of generic code around kernels, and a fiftieth more. The aim is zero. Lower a limit
-/// when its row has fallen; raise one only with a changed setting of the release.
+/// when its row has fallen; raise one only with a changed setting of the release, or with a curve that a
+/// system is new on: KZG and PLONK over BLS12-381 are half of what is in their packages.
 const LIMITS: &[(&str, u64)] = &[
     ("spillproof_kernels", 0),
     ("spillproof_engine", 98_000),
-    ("spillproof_commit", 434_000),
-    ("spillproof_plonk", 860_000),
-    ("spillproof_groth16", 610_000),
+    ("spillproof_commit", 635_000),
+    ("spillproof_plonk", 1_266_000),
+    ("spillproof_groth16", 653_000),
     ("spillproof_gpu", 89_000),
     ("spillproof_report", 0),
-    ("halo2_axiom", 213_000),
+    ("halo2_axiom", 227_000),
     ("halo2_proofs", 0),
-    ("spillproof_bindings", 52_000),
-    ("spillproof_circom", 3_500),
-    ("spillproof_circuits", 49_000),
-    ("spillproof_cli", 13_500),
+    ("spillproof_bindings", 55_000),
+    ("spillproof_circom", 32_000),
+    ("spillproof_circuits", 53_000),
+    ("spillproof_cli", 14_500),
 ];
 
 /// A library, and the bytes of each owner's code that are in it.
