@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, header};
+use spillproof_circuits::Scheme;
 
 use crate::problem::{Code, Problem};
+use crate::system::SystemKey;
 
 /// The header of a deadline: seconds from the request's arrival.
 pub(crate) const DEADLINE: HeaderName = HeaderName::from_static("spillproof-deadline");
+/// The header of the multi-opening argument of a halo2 proof.
+pub(crate) const SCHEME: HeaderName = HeaderName::from_static("spillproof-scheme");
 /// The header of a key that makes a request one that may be sent again.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const SCHEME_SHOWN: &str = "Spillproof-Scheme";
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
@@ -25,6 +30,8 @@ pub(crate) struct Asked {
     pub wait: Option<Duration>,
     /// To stop the job when it is not done by then.
     pub deadline: Option<Duration>,
+    /// To be a halo2 proof with this multi-opening argument.
+    pub scheme: Option<Scheme>,
     /// To be the same request as an earlier one.
     pub idempotency_key: Option<String>,
 }
@@ -65,6 +72,13 @@ impl Asked {
             })?;
             asked.deadline = Some(Duration::from_secs_f64(seconds));
         }
+        if let Some(value) = single(headers, &SCHEME, SCHEME_SHOWN)? {
+            asked.scheme = match value.trim().to_ascii_lowercase().as_str() {
+                "shplonk" => Some(Scheme::Shplonk),
+                "gwc" => Some(Scheme::Gwc),
+                _ => return Err(refused(SCHEME_SHOWN, "it is shplonk or gwc")),
+            };
+        }
         if let Some(value) = single(headers, &IDEMPOTENCY_KEY, "Idempotency-Key")? {
             let value = value.trim();
             if value.is_empty() || value.len() > IDEMPOTENCY_KEY_CHARACTERS_MAX {
@@ -73,6 +87,20 @@ impl Asked {
             asked.idempotency_key = Some(value.to_owned());
         }
         Ok(asked)
+    }
+
+    /// Checks that the key's proofs have what was asked for.
+    ///
+    /// # Errors
+    /// [`Code::BadHeader`].
+    pub fn check_for(&self, key: &SystemKey) -> Result<(), Problem> {
+        if self.scheme.is_some() && key.schemes().is_empty() {
+            return Err(refused(
+                SCHEME_SHOWN,
+                "a proof of Groth16 has no multi-opening argument",
+            ));
+        }
+        Ok(())
     }
 }
 

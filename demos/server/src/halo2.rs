@@ -18,8 +18,8 @@ use crate::parameters::Parameters;
 use crate::problem::{Code, Problem, WITNESS};
 use crate::settings::{self, Error};
 
-/// The opening of all proofs.
-const SCHEME: Scheme = Scheme::Shplonk;
+/// The multi-opening arguments of proofs. The first is taken where none is asked for.
+pub(crate) const SCHEMES: [Scheme; 2] = [Scheme::Shplonk, Scheme::Gwc];
 
 /// A key that is open, with the parameters of its size.
 pub(crate) struct Halo2Key {
@@ -56,8 +56,13 @@ impl Halo2Key {
     ///
     /// # Errors
     /// The engine's: a budget that is too small, with the smallest that works.
-    pub fn plan(&self, session: &Session, budget_bytes: u64) -> spillproof_engine::Result<Plan> {
-        shape(&self.key, SCHEME).plan(budget_bytes, session.threads(), &Rates::default())
+    pub fn plan(
+        &self,
+        session: &Session,
+        budget_bytes: u64,
+        scheme: Scheme,
+    ) -> spillproof_engine::Result<Plan> {
+        shape(&self.key, scheme).plan(budget_bytes, session.threads(), &Rates::default())
     }
 
     /// The most bytes that a saved witness of the key has.
@@ -84,7 +89,14 @@ impl Halo2Key {
     ///
     /// # Errors
     /// What is wrong with the witness, or the machine.
-    pub fn prove(&self, session: &Arc<Session>, witness: &SentWitness) -> Result<Bytes, Problem> {
+    pub fn prove(
+        &self,
+        session: &Arc<Session>,
+        witness: &SentWitness,
+        scheme: Option<Scheme>,
+    ) -> Result<Bytes, Problem> {
+        let [default, _] = SCHEMES;
+        let scheme = scheme.unwrap_or(default);
         let _pinned = session.pin();
         let limit_bytes = session.budget().limit_bytes();
         let opened = session.workspace().run(|| {
@@ -94,11 +106,11 @@ impl Halo2Key {
         let witness = opened
             .map_err(|error| Problem::of_engine(&error, limit_bytes))?
             .map_err(|error| Problem::of_saved(error, limit_bytes))?;
-        let made = prove(&self.params, &self.key, &witness, SCHEME, None);
+        let made = prove(&self.params, &self.key, &witness, scheme, None);
         let proof = made.map_err(|error| Problem::of_halo2(error, limit_bytes))?;
         // The session's own verification can be turned off.
         let (vk, instances) = (self.key.key.get_vk(), witness.instances());
-        if let Err(error) = verify_columns(&self.params, vk, &instances, &proof, SCHEME) {
+        if let Err(error) = verify_columns(&self.params, vk, &instances, &proof, scheme) {
             return Err(Problem::new(
                 Code::Unsatisfied,
                 format!("the proof does not verify: {error}"),
@@ -114,7 +126,7 @@ impl Halo2Key {
         json!({
             "system": "halo2-axiom",
             "curve": "bn128",
-            "scheme": "shplonk",
+            "schemes": SCHEMES,
             "logRows": self.key.k(),
             "adviceColumns": description.advice_columns,
             "instanceColumns": description.instance_columns,

@@ -70,6 +70,7 @@ pub(crate) async fn prove(State(app): State<Arc<App>>, name: Part, request: Requ
     let key = app.key(name)?;
     check_content_type(&parts.headers)?;
     let asked = Asked::of(&parts.headers)?;
+    asked.check_for(&key.key)?;
     let length = key.key.witness_length();
     match body_bytes(&parts.headers) {
         Some(bytes) if bytes > length.bytes_max => return Err(upload::too_large(length)),
@@ -103,8 +104,8 @@ pub(crate) async fn prove(State(app): State<Arc<App>>, name: Part, request: Requ
             "the request that came first with this Idempotency-Key is still being received: send it again";
         return Err(Problem::new(Code::InProgress, detail).retry_after(Duration::from_secs(1)));
     };
-    if app.uploads.digest(body, length).await? != digest {
-        let detail = "an Idempotency-Key is for one witness of one key: take another one";
+    if app.uploads.digest(body, length).await? != digest || job.scheme != asked.scheme {
+        let detail = "an Idempotency-Key is for one witness of one key, and one scheme: take another one";
         return Err(Problem::new(Code::KeyReused, detail));
     }
     answer(&job, waiter, &asked).await

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use spillproof_circuits::Scheme;
 use spillproof_engine::control::Control;
 use tokio::sync::watch;
 
+use crate::asked::Asked;
 use crate::keys::OpenKey;
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
@@ -83,6 +85,8 @@ pub(crate) struct Job {
     pub arrived: Instant,
     pub deadline: Option<Instant>,
     pub repeat: Option<Repeat>,
+    /// The multi-opening argument that was asked for.
+    pub scheme: Option<Scheme>,
     pub told: watch::Sender<Told>,
     clock: Arc<StepClock>,
     inner: Mutex<Inner>,
@@ -107,7 +111,7 @@ impl Job {
     pub fn new(
         id: String,
         key: Arc<OpenKey>,
-        deadline: Option<Duration>,
+        asked: &Asked,
         repeat: Option<Repeat>,
         metrics: &Arc<Metrics>,
     ) -> Self {
@@ -122,8 +126,9 @@ impl Job {
             key,
             control: Control::with_steps(move |step| of_control.begin(step)),
             arrived,
-            deadline: deadline.and_then(|deadline| arrived.checked_add(deadline)),
+            deadline: asked.deadline.and_then(|deadline| arrived.checked_add(deadline)),
             repeat,
+            scheme: asked.scheme,
             told: watch::Sender::default(),
             clock,
             inner: Mutex::new(Inner {

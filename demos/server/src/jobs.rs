@@ -164,7 +164,7 @@ impl Jobs {
             let problem = Problem::new(Code::QueueFull, detail);
             return Err(problem.retry_after(Duration::from_secs(seconds.ceil() as u64)));
         }
-        let job = Job::new(id.clone(), Arc::clone(key), asked.deadline, repeat, &self.metrics);
+        let job = Job::new(id.clone(), Arc::clone(key), asked, repeat, &self.metrics);
         let job = Arc::new(job);
         if let Some(repeat) = &job.repeat {
             table.repeats.insert(repeat.clone(), Arc::clone(&job));
@@ -189,7 +189,9 @@ impl Jobs {
             let proved = {
                 let _entered = job.control.enter();
                 // Nothing of a proof that panics is used; its files and leases go as the stack unwinds.
-                catch_unwind(AssertUnwindSafe(|| job.key.key.prove(&self.session, &witness)))
+                catch_unwind(AssertUnwindSafe(|| {
+                    job.key.key.prove(&self.session, &witness, job.scheme)
+                }))
             };
             drop(witness);
             let outcome = match proved {

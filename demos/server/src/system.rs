@@ -9,12 +9,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use spillproof_circom::json::curve_name;
 use spillproof_circom::prove::{Key, Witness};
+use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::dropin::saved::SentWitness;
 use spillproof_engine::Session;
 use spillproof_engine::budget::Budget;
-use spillproof_engine::plan::Plan;
 
-use crate::halo2::Halo2Key;
+use crate::halo2::{Halo2Key, SCHEMES};
 use crate::problem::{Problem, WITNESS};
 
 /// An open key of a proof system.
@@ -50,7 +50,15 @@ pub(crate) struct Need {
 }
 
 impl SystemKey {
-    /// What a proof takes, in what the session's budget has left.
+    /// The multi-opening arguments that its proofs may have.
+    pub fn schemes(&self) -> &'static [Scheme] {
+        match self {
+            Self::Groth16 { .. } => &[],
+            Self::Halo2(_) => &SCHEMES,
+        }
+    }
+
+    /// What a proof takes, in what the session's budget has left, with whichever scheme takes more.
     ///
     /// # Errors
     /// The engine's.
@@ -63,26 +71,35 @@ impl SystemKey {
             Err(needed_bytes) => needed_bytes,
         };
         let work = match self.plan(session, left_bytes)? {
-            Ok(plan) => Duration::try_from_secs_f64(plan.of(None).seconds).unwrap_or(Duration::MAX),
+            Ok(seconds) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
             Err(_) => Duration::ZERO,
         };
         Ok(Need { minimum_bytes, work })
     }
 
-    /// The plan in a budget, or as `Err` the smallest one that works.
-    fn plan(&self, session: &Session, budget_bytes: u64) -> spillproof_circom::Result<Result<Plan, u64>> {
+    /// The planned seconds in a budget, or as `Err` the smallest one that works.
+    fn plan(&self, session: &Session, budget_bytes: u64) -> spillproof_circom::Result<Result<f64, u64>> {
         use spillproof_circom::Error;
-        let planned = match self {
-            Self::Groth16 { key, .. } => key.plan(session, budget_bytes),
-            Self::Halo2(key) => key.plan(session, budget_bytes).map_err(Error::from),
-        };
-        match planned {
-            Ok(plan) => Ok(Ok(plan)),
-            Err(Error::Engine(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. })) => {
-                Ok(Err(needed_bytes))
+        let plans: Vec<_> = match self {
+            Self::Groth16 { key, .. } => vec![key.plan(session, budget_bytes)],
+            Self::Halo2(key) => {
+                let plans = SCHEMES.map(|scheme| key.plan(session, budget_bytes, scheme));
+                plans.map(|plan| plan.map_err(Error::from)).into()
             }
-            Err(other) => Err(other),
+        };
+        let (mut seconds, mut needed_bytes) = (0.0, None);
+        for plan in plans {
+            match plan {
+                Ok(plan) => seconds = plan.of(None).seconds.max(seconds),
+                Err(Error::Engine(spillproof_engine::Error::BudgetTooSmall {
+                    needed_bytes: bytes, ..
+                })) => {
+                    needed_bytes = needed_bytes.max(Some(bytes));
+                }
+                Err(other) => return Err(other),
+            }
         }
+        Ok(needed_bytes.map_or(Ok(seconds), Err))
     }
 
     pub fn witness_length(&self) -> WitnessLength {
@@ -123,7 +140,12 @@ impl SystemKey {
     ///
     /// # Errors
     /// What is wrong with the witness, or the machine.
-    pub fn prove(&self, session: &Arc<Session>, witness: &SystemWitness) -> Result<Bytes, Problem> {
+    pub fn prove(
+        &self,
+        session: &Arc<Session>,
+        witness: &SystemWitness,
+        scheme: Option<Scheme>,
+    ) -> Result<Bytes, Problem> {
         match (self, witness) {
             (Self::Groth16 { key, .. }, SystemWitness::Groth16(witness)) => {
                 let proved = key
@@ -133,7 +155,7 @@ impl SystemKey {
                 let text = [b"{\"proof\":", proof, b",\"publicSignals\":", public, b"}"];
                 Ok(text.concat().into())
             }
-            (Self::Halo2(key), SystemWitness::Halo2(witness)) => key.prove(session, witness),
+            (Self::Halo2(key), SystemWitness::Halo2(witness)) => key.prove(session, witness, scheme),
             // A job has its witness from its own key.
             (Self::Groth16 { .. }, SystemWitness::Halo2(_)) | (Self::Halo2(_), SystemWitness::Groth16(_)) => {
                 Err(Problem::internal(&spillproof_engine::Error::from(

@@ -37,7 +37,7 @@ const PATHS: [&str; 16] = [
     "http://localhost/v1/keys",
     "/v1/keys/small/proofs?x=1",
 ];
-const HEADERS: [&str; 18] = [
+const HEADERS: [&str; 19] = [
     "prefer: respond-async",
     "prefer: wait=99999999999",
     "prefer: wait=0",
@@ -45,6 +45,7 @@ const HEADERS: [&str; 18] = [
     "spillproof-deadline: 1e999",
     "spillproof-deadline: 0.001",
     "spillproof-deadline: x",
+    "spillproof-scheme: ",
     "idempotency-key: same",
     "idempotency-key: \u{e9}",
     "content-type: text/plain",

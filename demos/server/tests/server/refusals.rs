@@ -46,6 +46,9 @@ fn requests() {
         ("prefer", "wait=soon"),
         ("spillproof-deadline", "-1"),
         ("spillproof-deadline", "nan"),
+        ("spillproof-scheme", "kzg"),
+        // Of a key of Groth16.
+        ("spillproof-scheme", "gwc"),
         ("idempotency-key", " "),
         ("idempotency-key", &"k".repeat(256)),
     ] {

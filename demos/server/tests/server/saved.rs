@@ -127,7 +127,7 @@ fn digits(instances: &[Vec<Fr>]) -> serde_json::Value {
 }
 
 /// Whether the bytes of a result are a proof of the circuit.
-fn verifies(result: &serde_json::Value) -> bool {
+fn verifies(result: &serde_json::Value, scheme: Scheme) -> bool {
     let digits = result["proof"].as_str().expect("digits");
     let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16);
@@ -138,23 +138,35 @@ fn verifies(result: &serde_json::Value) -> bool {
     let key = SavedKey::open(&SAVED.key("sums")).expect("a key");
     let mut params = open_params(SAVED.parameters()).expect("parameters");
     downsize(&mut params, K);
-    verify(
-        &params,
-        key.key.get_vk(),
-        &SAVED.instances,
-        &proof,
-        Scheme::Shplonk,
-    )
-    .is_ok()
+    verify(&params, key.key.get_vk(), &SAVED.instances, &proof, scheme).is_ok()
+}
+
+#[test]
+fn each_multi_opening_argument_that_is_asked_for() {
+    let server = Running::with("64MiB", |settings| SAVED.settings(settings));
+    let post = |scheme: &str| {
+        Request::post(&proofs("sums"), &SAVED.witness)
+            .with("spillproof-scheme", scheme)
+            .with("idempotency-key", "once")
+            .send(server.address)
+    };
+    let made = post("GWC");
+    assert_eq!(made.status, 200, "{made:?}");
+    assert!(verifies(&made.json(), Scheme::Gwc));
+    assert!(!verifies(&made.json(), Scheme::Shplonk));
+    assert_eq!(post("gwc").json(), made.json());
+    is(&post("shplonk"), 422, "idempotency_key_reused");
+    server.end();
 }
 
 #[test]
 fn proofs_of_both_systems() {
     let server = Running::with("64MiB", |settings| SAVED.settings(settings));
     let said = server.get("/v1/keys/sums").json();
-    for (field, expected) in [("name", "sums"), ("system", "halo2-axiom"), ("scheme", "shplonk")] {
+    for (field, expected) in [("name", "sums"), ("system", "halo2-axiom")] {
         assert_eq!(said[field], expected, "{said}");
     }
+    assert_eq!(said["schemes"], serde_json::json!(["shplonk", "gwc"]));
     assert_eq!((&said["logRows"], &said["insecure"]), (&K.into(), &true.into()));
     assert!(said["witnessBytes"].as_u64() >= Some(SAVED.witness.len() as u64));
     let listed = server.get("/v1/keys").json();
@@ -170,7 +182,7 @@ fn proofs_of_both_systems() {
         assert_eq!(answer.status, 200, "{answer:?}");
         let result = answer.json();
         assert_eq!(result["publicInputs"], digits(&SAVED.instances));
-        assert!(verifies(&result), "{result}");
+        assert!(verifies(&result, Scheme::Shplonk), "{result}");
         let job = answer.header("content-location").expect("the job");
         let said = server.get(job).json();
         assert_eq!((&said["state"], &said["result"]), (&"done".into(), &result));
