@@ -2,6 +2,7 @@
 //! snarkjs as the oracle where npm can fetch it.
 #![allow(clippy::expect_used)]
 
+use std::env;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,29 @@ use spillproof_testing::skipped;
 
 /// The first release of Node with all that the package needs, and with its test runner.
 const NODE_MIN: u32 = 18;
+/// Names a `node` of another processor, and the library for it, which are tested instead.
+const OTHER_NODE: &str = "SPILLPROOF_TEST_NODE";
+const OTHER_LIBRARY: &str = "SPILLPROOF_TEST_NODE_LIBRARY";
 /// Names of tests' folders for what npm fetches.
 const ORACLE: &str = "node-oracle";
 
+fn node() -> Command {
+    Command::new(env::var_os(OTHER_NODE).unwrap_or_else(|| "node".into()))
+}
+
 /// Node's major release.
 fn node_release() -> Option<u32> {
-    let output = Command::new("node").arg("--version").output().ok()?;
+    let output = node().arg("--version").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
 /// The library: cargo puts it beside this test, or one folder above.
 fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("this test has a path");
+    if let Some(library) = env::var_os(OTHER_LIBRARY) {
+        return library.into();
+    }
+    let test = env::current_exe().expect("this test has a path");
     let mut folders = test.ancestors().skip(1).take(2);
     let library = folders.find_map(|folder| {
         let library = folder.join("libspillproof_node.so");
@@ -133,7 +144,7 @@ fn the_package_passes_its_tests() {
         .filter(|path| path.to_string_lossy().ends_with(".test.js"))
         .collect();
     tests.sort();
-    let mut node = Command::new("node");
+    let mut node = node();
     // One file after the other: they measure time.
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
         .args(&tests)
