@@ -1,6 +1,8 @@
 //! One proof, from parameters to bytes; compiled over both crates.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -23,9 +25,15 @@ use crate::Scheme;
 /// Seed of the rng from which parameters and blinding factors are drawn.
 pub const SEED: u64 = 0x5eed;
 
-/// Parameters for `k`.
+/// Parameters for `k`. A session makes them each time; those in memory are made once.
 pub fn params(k: u32) -> ParamsKZG<Bn256> {
-    ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(SEED))
+    static MADE: Mutex<BTreeMap<u32, ParamsKZG<Bn256>>> = Mutex::new(BTreeMap::new());
+    let make = || ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(SEED));
+    if crate::active() {
+        return make();
+    }
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(k).or_insert_with(make).clone()
 }
 
 /// What `write_custom` makes of them.
