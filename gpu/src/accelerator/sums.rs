@@ -18,8 +18,8 @@ use std::cmp::Reverse;
 
 use ark_bn254::G1Projective;
 use ark_ff::AdditiveGroup;
-use spillproof_engine::accelerator::{ReadElements, Scalars, Sums};
-use spillproof_engine::budget::Budget;
+use spillproof_engine::accelerator::{Arrivals, ReadElements, Scalars, Sums};
+use spillproof_engine::budget::{Budget, Lent};
 
 use super::device::{Device, ResidentBases};
 use super::slots::{HostRoom, JobSlots, UPLOAD_SLOTS};
@@ -109,7 +109,6 @@ fn all_passes<'a>(
         bases,
         passes,
         current: 0,
-        in_place: false,
     };
     run_passes(device, &mut feed, resident, room.budget, sums)
 }
@@ -131,7 +130,6 @@ fn run_passes(
             Some(slots) => slots,
             None => {
                 let mut slots = device.slots.take(budget, plan.slot_bytes(), false)?;
-                feed.in_place = slots.may_read();
                 feed.stage(at, &mut slots.upload)?;
                 slots
             }
@@ -209,8 +207,6 @@ struct Feed<'p, 'v, 'a> {
     bases: &'p mut (dyn ReadElements + 'a),
     passes: Vec<(MsmPlan, &'p mut [Vector<'v, 'a>])>,
     current: usize,
-    /// Whether the host may read the slots.
-    in_place: bool,
 }
 
 impl Feed<'_, '_, '_> {
@@ -226,55 +222,31 @@ impl Feed<'_, '_, '_> {
 }
 
 impl Source for Feed<'_, '_, '_> {
-    /// A chunk is its points, if they are streamed, then the scalars of each vector.
-    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+    /// A chunk is its points, if they are streamed, then the scalars of each vector. All of them are on their way
+    /// at one time.
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
         let Some((plan, vectors)) = self.passes.get_mut(self.current) else {
             return Err("the pass does not exist".into());
         };
         let element_bytes = plan.element_bytes();
         let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
-        let of_point = match plan.bases() {
-            BasesLocation::Streamed => POINT_BYTES as usize,
-            BasesLocation::Resident => 0,
-        };
-        let (points, scalars) = into.split_at_mut(count * of_point);
-        if !points.is_empty() {
-            read(self.bases, first, points, self.in_place)?;
+        let mut arrivals = Arrivals::default();
+        if plan.bases() == BasesLocation::Streamed {
+            let points = into.take_first(count * POINT_BYTES as usize);
+            arrivals.append(self.bases.begin(first, points)?);
         }
-        let parts = scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
-        for (vector, part) in vectors.iter_mut().zip(parts) {
-            padded(vector.scalars, first, part, self.in_place)?;
+        for vector in vectors.iter_mut() {
+            // Zeros behind the last scalar.
+            let Scalars { len, source } = &mut *vector.scalars;
+            let mut part = into.take_first(count * SCALAR_BYTES as usize);
+            let there_bytes = len.saturating_sub(first).saturating_mul(SCALAR_BYTES);
+            let own = part.take_first(usize::try_from(there_bytes).unwrap_or(usize::MAX));
+            part.fill(0);
+            if !own.is_empty() {
+                arrivals.append(source.begin(first, own)?);
+            }
         }
-        Ok(())
-    }
-}
-
-/// Reads scalars, with zeros behind the last.
-fn padded(
-    scalars: &mut Scalars<'_>,
-    first: u64,
-    into: &mut [u8],
-    in_place: bool,
-) -> spillproof_engine::Result<()> {
-    let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
-    let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
-    behind.fill(0);
-    match own {
-        [] => Ok(()),
-        own => read(&mut *scalars.source, first, own, in_place),
-    }
-}
-
-/// Reads into a slot, in place if the host may read it.
-fn read(
-    from: &mut dyn ReadElements,
-    first: u64,
-    into: &mut [u8],
-    in_place: bool,
-) -> spillproof_engine::Result<()> {
-    match in_place {
-        true => from.read_in_place(first, into),
-        false => from.read(first, into),
+        Ok(arrivals)
     }
 }
 

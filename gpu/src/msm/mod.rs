@@ -28,6 +28,8 @@ mod sort;
 use ark_bn254::{Fq, G1Affine, G1Projective};
 use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
+use spillproof_engine::accelerator::Arrivals;
+use spillproof_engine::budget::Lent;
 
 pub use bases::Bases;
 pub(crate) use plan::SUM_BYTES;
@@ -46,20 +48,32 @@ const THREADS: u32 = 128;
 
 /// A source of chunks from a source of points, if they are streamed, and a source of scalars for each column.
 pub fn columns_of<'a>(
-    mut points: Option<Box<dyn Source + 'a>>,
-    mut scalars: Vec<Box<dyn Source + 'a>>,
+    points: Option<Box<dyn Source + 'a>>,
+    scalars: Vec<Box<dyn Source + 'a>>,
 ) -> impl Source + 'a {
-    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-        let of_point = points.as_ref().map_or(0, |_| POINT_BYTES);
-        let element_bytes = of_point + scalars.len() as u64 * SCALAR_BYTES;
+    Columns { points, scalars }
+}
+
+struct Columns<'a> {
+    points: Option<Box<dyn Source + 'a>>,
+    scalars: Vec<Box<dyn Source + 'a>>,
+}
+
+impl Source for Columns<'_> {
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        let of_point = self.points.as_ref().map_or(0, |_| POINT_BYTES);
+        let element_bytes = of_point + self.scalars.len() as u64 * SCALAR_BYTES;
         let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
-        let (of_points, of_scalars) = into.split_at_mut(count * of_point as usize);
-        if let Some(points) = &mut points {
-            points.fill(first * POINT_BYTES, of_points)?;
+        let mut arrivals = Arrivals::default();
+        if let Some(points) = &mut self.points {
+            let of_points = into.take_first(count * of_point as usize);
+            arrivals.append(points.begin(first * POINT_BYTES, of_points)?);
         }
-        let parts = of_scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
-        let mut each = scalars.iter_mut().zip(parts);
-        each.try_for_each(|(column, part)| column.fill(first * SCALAR_BYTES, part))
+        for column in &mut self.scalars {
+            let part = into.take_first(count * SCALAR_BYTES as usize);
+            arrivals.append(column.begin(first * SCALAR_BYTES, part)?);
+        }
+        Ok(arrivals)
     }
 }
 

@@ -10,6 +10,7 @@ mod accelerator_jobs;
 mod accelerator_on_device;
 mod accelerator_plan;
 mod accelerator_quotient;
+mod accelerator_reads;
 mod accelerator_staging;
 mod device;
 mod failures;
