@@ -132,6 +132,12 @@ pub trait ReadElements {
         each.try_for_each(|(first, line)| self.read(first, line))
     }
 
+    /// Seconds in which the disk gives all elements, at the rates of the session, which are measured now if they
+    /// were not; 0 for elements in memory.
+    fn disk_seconds_to_read(&self) -> f64 {
+        0.0
+    }
+
     /// The most that it leases between its first element and its last: who reads several at one time sees
     /// whether they have room.
     fn lease_bytes(&self) -> u64 {
@@ -162,6 +168,11 @@ pub trait WriteElements {
         let len = lines.len_of(bytes.len());
         let mut each = lines.firsts().zip(bytes.chunks_exact(len));
         each.try_for_each(|(first, line)| self.write(first, line))
+    }
+
+    /// Seconds in which the disk takes all elements, as [`ReadElements::disk_seconds_to_read`].
+    fn disk_seconds_to_write(&self) -> f64 {
+        0.0
     }
 }
 
@@ -276,6 +287,17 @@ pub trait InSteps {
     /// # Errors
     /// For a matrix that is not the transform's; of the disk or the budget.
     fn ends(&mut self, matrix: Matrix) -> Result<StepEnds<'_>>;
+
+    /// Seconds in which the disk moves what the processor's own transform would move.
+    fn disk_seconds(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Seconds of two kinds of work that go on side by side as far as they can: the longer counts in full, the shorter
+/// one half, which is off by less than a factor of 1.5 if all of it is hidden, or nothing.
+pub fn side_by_side(one: f64, other: f64) -> f64 {
+    one.max(other) + one.min(other) / 2.0
 }
 
 /// Where lines of elements come from and go to. None of them is read or written twice, and none begins anew.

@@ -52,6 +52,7 @@ mod addressed;
 mod bundle;
 mod cells;
 mod container;
+mod disk;
 mod draft;
 mod foreign;
 mod frames;

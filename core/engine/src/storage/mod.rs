@@ -55,7 +55,7 @@ mod sync {
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{
@@ -141,6 +141,8 @@ struct Inner {
     counters: Arc<Counters>,
     /// The kernel has refused a caller's memory.
     refuses_in_place: AtomicBool,
+    /// Bytes a second, read and written, once they are measured.
+    rates: OnceLock<(f64, f64)>,
     /// The process whose threads carry transfers out.
     process: u32,
 }
@@ -322,6 +324,7 @@ impl Storage {
                 faults,
                 counters: Arc::default(),
                 refuses_in_place: AtomicBool::new(false),
+                rates: OnceLock::new(),
                 process: std::process::id(),
             }),
         }

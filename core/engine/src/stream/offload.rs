@@ -26,7 +26,7 @@ use spillproof_format::GroupId;
 
 mod steps;
 
-use steps::{Parts, Steps};
+use steps::{Moved, Parts, Steps};
 
 use super::scalars::{ForeignScalars, Scalars};
 use super::transform::Transform;
@@ -196,11 +196,13 @@ pub fn descending_sum<P: Curve>(
     }
 }
 
-/// The transform by the accelerator; `None` if the processor has to make it.
+/// The transform by the accelerator; `None` if the processor has to make it, which it would in so many passes over
+/// the disk.
 pub(super) fn transform<F: KernelField + Element>(
     input: &Column<F>,
     transform: &Transform<F>,
     placement: Placement,
+    passes: u64,
 ) -> Result<Option<Column<F>>> {
     let workspace = input.workspace();
     let Some(transform) = (transform as &dyn Any).downcast_ref::<Transform<Fr>>() else {
@@ -233,8 +235,20 @@ pub(super) fn transform<F: KernelField + Element>(
             Ok(Writer::new(draft.cast()?))
         },
         writer: None,
+        // Where it will be is not known yet if that depends on the budget.
+        written_bytes: match placement {
+            Placement::Disk => n * SCALAR_BYTES as u64,
+            Placement::Memory => 0,
+            _ if input.on_disk() => n * SCALAR_BYTES as u64,
+            _ => 0,
+        },
+        workspace,
     };
-    let mut steps = Steps::new(input.cast()?, transform.log_n, placement);
+    let moved = Moved {
+        written_bytes: output.written_bytes,
+        passes,
+    };
+    let mut steps = Steps::new(input.cast()?, transform.log_n, placement, moved);
     let answer = run_transform(accelerator, input, transform, (&mut output, &mut steps));
     let why = match (answer, output.writer.take(), steps.parts.take()) {
         (Ok(Answer::Done(())), Some(writer), None) => return writer.finish()?.cast().map(Some),
@@ -266,7 +280,7 @@ fn run_transform<F: KernelField + Element>(
     accelerator: &dyn Accelerator,
     input: &Column<F>,
     transform: &Transform<Fr>,
-    (output, steps): (&mut dyn WriteElements, &mut Steps),
+    (output, steps): (impl WriteElements, &mut Steps),
 ) -> Result<Answer<()>> {
     let Transform {
         log_n,
@@ -282,7 +296,7 @@ fn run_transform<F: KernelField + Element>(
         after,
         scale,
         input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
-        output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
+        output: Box::new(output),
         in_steps: Box::new(steps),
     };
     accelerator.transform(&mut job, &input.workspace().budget)
@@ -655,18 +669,32 @@ impl<const N: usize> ReadElements for Walk<N> {
         Ok(arrivals)
     }
 
+    fn disk_seconds_to_read(&self) -> f64 {
+        match self.column.on_disk() {
+            true => (self.column.workspace()).disk_seconds(self.column.len() * N as u64, 0),
+            false => 0.0,
+        }
+    }
+
     fn lease_bytes(&self) -> u64 {
         walk_bytes(&self.column, self.chunk)
     }
 }
 
 /// A column that is made when the first element comes, since an accelerator may decline before.
-struct Output<M> {
+struct Output<'a, M> {
     make: M,
     writer: Option<Writer<[u8; SCALAR_BYTES]>>,
+    /// Bytes that go to the disk.
+    written_bytes: u64,
+    workspace: &'a Workspace,
 }
 
-impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for Output<M> {
+impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for &mut Output<'_, M> {
+    fn disk_seconds_to_write(&self) -> f64 {
+        self.workspace.disk_seconds(0, self.written_bytes)
+    }
+
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
         if first == 0
             && let Some(void) = self.writer.take()
