@@ -2,9 +2,9 @@
 //! `spillproof` offers, or declines them with a reason.
 //!
 //! ```text
-//! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> ring -> answer
-//!              |                            |                         |                                            |
-//!              '----------------------------'-- declined with a reason '---------------- the device failed ---------'
+//! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> filled -> ring -> answer
+//!              |                            |                         |                                       |       |
+//!              '----------------------------'-- declined with a reason '--------------------- slow to read? ---'-------' the device failed
 //! ```
 //!
 //! - Kernels are compiled at the first job and kept; those of a quotient's program serve all programs of its
@@ -40,6 +40,8 @@ mod shared;
 mod slots;
 mod stop;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod transform;
 mod worth;
 
@@ -233,8 +235,11 @@ impl Accelerator for GpuAccelerator {
                 count: job.scalars.len() as u64,
             },
             |_, device| {
-                JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
-                sums::sum_all(device, job, HostRoom::all_of(budget))
+                let one = JobSize::Sum(longest).worth(self.offload, device, budget)?;
+                let mut worth = one.times(job.scalars.len() as u64);
+                let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
+                self.book.taken(JobKind::Sum, &worth);
+                Ok(sums)
             },
         )
     }
@@ -242,15 +247,19 @@ impl Accelerator for GpuAccelerator {
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut begun = None;
         self.attempt(&self.book, Jobs::one(JobKind::Transform), |_, device| {
-            JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
-            transform::transform(device, job, budget, &mut begun)
+            let mut worth = JobSize::Transform(job.log_n).worth(self.offload, device, budget)?;
+            transform::transform(device, job, budget, &mut begun, &mut worth)?;
+            self.book.taken(JobKind::Transform, &worth);
+            Ok(())
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device| {
-            JobSize::Quotient(&CosetRequest::of(job)).is_worth_it(self.offload, device, budget)?;
-            quotient::compute(device, job, budget)
+            let mut worth = JobSize::Quotient(&CosetRequest::of(job)).worth(self.offload, device, budget)?;
+            quotient::compute(device, job, budget, &mut worth)?;
+            self.book.taken(JobKind::Quotient, &worth);
+            Ok(())
         })
     }
 
@@ -258,7 +267,7 @@ impl Accelerator for GpuAccelerator {
         let mut idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
         idle.next().is_some_and(|IdleDevice { mut device, .. }| {
             let size = JobSize::Transform(log_n);
-            size.is_worth_it(self.offload, &mut device, budget).is_ok()
+            size.worth(self.offload, &mut device, budget).is_ok()
                 && transform::plan(&mut device, log_n, budget).is_ok()
         })
     }

@@ -6,8 +6,8 @@
 //! the program of a quotient is compiled now and cached. The job's own memory on the host is leased and not
 //! allocated.
 //!
-//! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
-//! readers of a transform in two steps, beside its tile.
+//! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, how fast the data of a job is
+//! read, and the buffers of readers of a transform in two steps, beside its tile.
 
 use spillproof_engine::accelerator::{Answer, BasesId, Input, Program};
 use spillproof_engine::budget::Budget;
@@ -256,7 +256,7 @@ impl GpuAccelerator {
     ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let mut seconds = None;
         let answer = self.attempt(book, jobs, |number, device| {
-            let worth = asked.is_worth_it(self.offload, device, budget);
+            let worth = asked.worth(self.offload, device, budget);
             seconds = asked.known_seconds(device, budget).ok().flatten();
             worth?;
             let fits = fits(device)?;
@@ -283,6 +283,7 @@ impl GpuAccelerator {
         let Sharing {
             mut idle,
             share_points,
+            ..
         } = sharing;
         let count = offer.count;
         let points = offer.sizes.first().map_or(0, |size| size.len);

@@ -22,8 +22,10 @@ use spillproof_engine::accelerator::{Arrivals, ReadElements, Scalars, Sums};
 use spillproof_engine::budget::{Budget, Lent};
 
 use super::device::{Device, ResidentBases};
+use super::rates::{Reads, Worth};
 use super::slots::{HostRoom, JobSlots, UPLOAD_SLOTS};
 use super::stop::Stop;
+use super::worth::seconds;
 use crate::error::BoxedError;
 use crate::msm::{BasesLocation, MsmPlan, POINT_BYTES, PassLimit, PointSource, SCALAR_BYTES, columns_of};
 use crate::ring::{Source, Upload};
@@ -41,11 +43,19 @@ pub(super) struct VectorSize {
     pub lease_bytes: u64,
 }
 
-/// Makes all sums of the job, with slots and ends that take about `room.given_bytes` of the budget.
+/// What becomes of a job.
+struct Outcome<'o> {
+    worth: &'o mut Worth,
+    sums: &'o mut [G1Projective],
+}
+
+/// Makes all sums of the job, with slots and ends that take about `room.given_bytes` of the budget, unless it turns out
+/// not to be worth it.
 pub(super) fn sum_all(
     device: &mut Device,
     job: &mut Sums<'_>,
     room: HostRoom<'_>,
+    worth: &mut Worth,
 ) -> Result<Vec<G1Projective>, Stop> {
     let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
     let vectors = job.scalars.iter_mut().enumerate();
@@ -64,7 +74,10 @@ pub(super) fn sum_all(
             &mut vectors,
             resident.as_mut(),
             room,
-            &mut sums,
+            Outcome {
+                worth: &mut *worth,
+                sums: &mut sums,
+            },
         );
         if let Some(resident) = resident.take() {
             device.put_back(resident, made.is_ok());
@@ -84,7 +97,7 @@ fn all_passes<'a>(
     vectors: &mut [Vector<'_, 'a>],
     resident: Option<&mut ResidentBases>,
     room: HostRoom<'_>,
-    sums: &mut [G1Projective],
+    outcome: Outcome<'_>,
 ) -> Result<(), Stop> {
     let sizes = vectors.iter().map(|vector| VectorSize {
         len: vector.scalars.len,
@@ -110,7 +123,7 @@ fn all_passes<'a>(
         passes,
         current: 0,
     };
-    run_passes(device, &mut feed, resident, room.budget, sums)
+    run_passes(device, &mut feed, resident, room.budget, outcome)
 }
 
 /// Runs one pass after the other. Bases that may stay are copied in the first pass.
@@ -119,7 +132,7 @@ fn run_passes(
     feed: &mut Feed<'_, '_, '_>,
     mut resident: Option<&mut ResidentBases>,
     budget: &Budget,
-    sums: &mut [G1Projective],
+    outcome: Outcome<'_>,
 ) -> Result<(), Stop> {
     let gpu = device.gpu().clone();
     let mut staged: Option<JobSlots> = None;
@@ -130,7 +143,24 @@ fn run_passes(
             Some(slots) => slots,
             None => {
                 let mut slots = device.slots.take(budget, plan.slot_bytes(), false)?;
-                feed.stage(at, &mut slots.upload)?;
+                let (staged, seconds) = seconds(|| feed.stage(at, &mut slots.upload));
+                let all_passes = plans.iter().map(|plan| plan.points() * plan.element_bytes());
+                let reads = Reads {
+                    seconds,
+                    sample_bytes: staged?,
+                    total_bytes: all_passes.sum(),
+                    writing: 0.0,
+                    by_the_processor: match outcome.worth.is_asked() {
+                        true => feed.disk_seconds(),
+                        false => 0.0,
+                    },
+                    is_beside: true,
+                };
+                if at == 0 && !outcome.worth.with_reads(reads) {
+                    slots.upload.unstage();
+                    device.slots.keep(slots);
+                    return Err(Stop::slow_reads("the points and scalars of sums"));
+                }
                 slots
             }
         };
@@ -149,12 +179,12 @@ fn run_passes(
         };
         let msm = device.msm(*plan)?;
         let made = msm.sum_columns_and(points, &mut slots.upload, feed, |upload, feed| match next {
-            Some(_) => feed.stage(at + 1, upload),
+            Some(_) => feed.stage(at + 1, upload).map(drop),
             None => Ok(()),
         })?;
         drop(turn);
         for (vector, sum) in feed.passes[at].1.iter().zip(made) {
-            sums[vector.index] = sum;
+            outcome.sums[vector.index] = sum;
         }
         match next {
             Some(_) => staged = Some(slots),
@@ -210,14 +240,21 @@ struct Feed<'p, 'v, 'a> {
 }
 
 impl Feed<'_, '_, '_> {
-    /// Fills the slots with the start of a pass.
-    fn stage(&mut self, pass: usize, upload: &mut Upload) -> crate::Result<()> {
+    /// Seconds in which the disk gives the points and the scalars of all passes.
+    fn disk_seconds(&self) -> f64 {
+        let vectors = self.passes.iter().flat_map(|(_, vectors)| vectors.iter());
+        let scalars = vectors.map(|vector| vector.scalars.source.disk_seconds_to_read());
+        self.bases.disk_seconds_to_read() + scalars.sum::<f64>()
+    }
+
+    /// Fills the slots with the start of a pass; the bytes in them.
+    fn stage(&mut self, pass: usize, upload: &mut Upload) -> crate::Result<u64> {
         self.current = pass;
-        if let Some((plan, _)) = self.passes.get(pass) {
-            let (chunking, total_bytes) = (plan.chunking()?, plan.points() * plan.element_bytes());
-            upload.stage(&chunking, total_bytes, self)?;
-        }
-        Ok(())
+        let Some((plan, _)) = self.passes.get(pass) else {
+            return Ok(0);
+        };
+        let (chunking, total_bytes) = (plan.chunking()?, plan.points() * plan.element_bytes());
+        upload.stage(&chunking, total_bytes, self)
     }
 }
 
