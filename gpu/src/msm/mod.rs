@@ -371,7 +371,12 @@ impl MsmLauncher {
         let partials = Argument::Buffer(&buffers.partials);
         let sums = Argument::BufferAt(&buffers.buckets, column * sizes.buckets_of_column);
         let totals = Argument::BufferAt(&buffers.totals, column * sizes.totals_of_column);
-        let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
+        // Places for a point in shared memory: see `Shared` in the kernels.
+        let place_bytes = SUM_BYTES as u32 + 16;
+        let grid = Grid {
+            shared_bytes: 2 * THREADS * place_bytes,
+            ..by_windows(Grid::for_threads(segments, THREADS)?, windows)
+        };
         launch(
             &self.launches.reduce,
             stream,
@@ -382,7 +387,7 @@ impl MsmLauncher {
         let grid = Grid {
             blocks: (1, windows as u32, 1),
             threads: (threads, 1, 1),
-            shared_bytes: threads * SUM_BYTES as u32,
+            shared_bytes: threads * place_bytes,
         };
         launch(
             &self.launches.total,
