@@ -46,8 +46,7 @@ mod worth;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
@@ -217,23 +216,18 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
 }
 
 impl Accelerator for GpuAccelerator {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }
-        let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
         self.attempt(
             &self.book,
             Jobs {
                 kind: JobKind::Sum,
-                count: job.scalars.len() as u64,
+                count: job.count(),
             },
             |_, device| {
-                JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
+                JobSize::Sum(job.points()).is_worth_it(self.offload, device, budget)?;
                 sums::sum_all(device, job, HostRoom::all_of(budget))
             },
         )
