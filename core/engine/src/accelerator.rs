@@ -18,6 +18,7 @@
 
 mod arrivals;
 mod counted;
+mod groups;
 mod quotient;
 
 use std::fmt::Debug;
@@ -27,8 +28,9 @@ pub use arrivals::Arrivals;
 pub(crate) use arrivals::Piece;
 pub use counted::{CountedAccelerator, ProcessorOnly, TaskAccelerator, TaskAcceleratorGuard, processor_only};
 
-use ark_bn254::{Fr, G1Projective};
+use ark_bn254::Fr;
 
+pub use groups::{Group, Groups, Totals};
 pub use quotient::{Coset, InTiles, Input, Order, Program, RowSource, Run, TileEnds, Tiles};
 
 use crate::Result;
@@ -36,8 +38,10 @@ use crate::budget::{Budget, Lent};
 
 /// Bytes of a scalar.
 pub const SCALAR_BYTES: usize = 32;
-/// Bytes of a point: x, then y; zeros for infinity.
-pub const POINT_BYTES: usize = 64;
+/// Bytes of a point of G1: x, then y; zeros for infinity.
+pub const POINT_BYTES: usize = Group::G1.point_bytes() as usize;
+/// Bytes of a point of G2.
+pub const POINT_BYTES_OF_G2: usize = Group::G2.point_bytes() as usize;
 
 /// What an accelerator made of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +54,11 @@ pub enum Answer<T> {
 
 /// An accelerator. Its answers are as good as the processor's, bit for bit, or it declines.
 pub trait Accelerator: Debug + Send + Sync {
-    /// Sums of scalars times points: one for each vector of scalars.
+    /// Sums of scalars times points: one for each column of points and each vector of scalars.
     ///
     /// # Errors
     /// Those of the job's own ends. What goes wrong with the accelerator itself is a reason to decline.
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>>;
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Totals>>;
 
     /// A whole transform.
     ///
@@ -182,17 +186,44 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
     }
 }
 
-/// Sums over the same bases.
+/// Sums of the same number of terms.
 pub struct Sums<'a> {
-    /// Points, as many as the longest vector has scalars; read anew for each pass over them.
-    pub bases: Box<dyn ReadElements + 'a>,
-    /// Identity of the bases, so that an accelerator may keep them for later sums; none for bases that come in
-    /// another order than their own, or only in part.
-    pub bases_id: Option<BasesId>,
-    /// One sum each.
+    /// Columns of points: with each vector of scalars each of them makes a sum.
+    pub bases: Groups<Vec<Bases<'a>>>,
+    /// Vectors of scalars.
     pub scalars: Vec<Scalars<'a>>,
     /// The same sums in parts, for an accelerator that makes several at one time.
     pub parts: Option<Parts<'a>>,
+}
+
+/// A column of points, as many as the longest vector has scalars.
+pub struct Bases<'a> {
+    /// Where they come from; read anew for each pass over them.
+    pub source: Box<dyn ReadElements + 'a>,
+    /// Their identity, so that an accelerator may keep them for later sums; none for points that come in another
+    /// order than their own, or only in part.
+    pub id: Option<BasesId>,
+}
+
+impl Sums<'_> {
+    /// How many sums there are.
+    pub fn count(&self) -> u64 {
+        self.bases.counts().count() * self.scalars.len() as u64
+    }
+
+    /// How many sums there are in each group.
+    pub fn counts(&self) -> Groups<u64> {
+        let (bases, scalars) = (self.bases.counts(), self.scalars.len() as u64);
+        Groups {
+            g1: bases.g1 * scalars,
+            g2: bases.g2 * scalars,
+        }
+    }
+
+    /// Terms of the longest.
+    pub fn points(&self) -> u64 {
+        self.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0)
+    }
 }
 
 /// The identity of bases: jobs with an equal one use a prefix of the same points, as long as the process
@@ -292,12 +323,6 @@ pub trait InSteps {
     fn disk_seconds(&self) -> f64 {
         0.0
     }
-}
-
-/// Seconds of two kinds of work that go on side by side as far as they can: the longer counts in full, the shorter
-/// one half, which is off by less than a factor of 1.5 if all of it is hidden, or nothing.
-pub fn side_by_side(one: f64, other: f64) -> f64 {
-    one.max(other) + one.min(other) / 2.0
 }
 
 /// Where lines of elements come from and go to. None of them is read or written twice, and none begins anew.

@@ -48,8 +48,7 @@ mod worth;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
@@ -219,24 +218,19 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
 }
 
 impl Accelerator for GpuAccelerator {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }
-        let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
         self.attempt(
             &self.book,
             Jobs {
                 kind: JobKind::Sum,
-                count: job.scalars.len() as u64,
+                count: job.count(),
             },
             |_, device| {
-                let one = JobSize::Sum(longest).worth(self.offload, device, budget)?;
-                let mut worth = one.times(job.scalars.len() as u64);
+                let one = JobSize::Sum(job.points()).worth(self.offload, device, budget)?;
+                let mut worth = one.times(job.counts().count());
                 let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
                 self.book.taken(JobKind::Sum, &worth);
                 Ok(sums)

@@ -10,10 +10,9 @@ use spillproof_engine::budget::Budget;
 use spillproof_kernels::vector;
 
 use super::device::Device;
-use super::rates::{Reads, Worth};
+use super::rates::{Reads, Worth, seconds};
 use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
-use super::worth::seconds;
 use crate::error::{BoxedError, Error, Values};
 use crate::program::{DeviceProgram, Instruction, Operand, Operation, ProgramKernels, Query, Target};
 use crate::quotient::{CosetConstants, CosetPlan, CosetShape, DeviceCoset, element_at};

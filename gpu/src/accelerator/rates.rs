@@ -5,7 +5,10 @@
 //! and asks. Where the data is, and how fast it is read there, a job shows itself: before it takes the device, its first
 //! slots are filled, and the rest is expected at their pace ([`Worth::with_reads`]).
 
-use spillproof_engine::accelerator::{Input, side_by_side};
+use std::time::Instant;
+
+use spillproof_engine::accelerator::Input;
+use spillproof_engine::column::side_by_side;
 
 /// Which jobs go to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +72,13 @@ impl Seconds {
     pub fn is_less_on_the_device(&self) -> bool {
         self.device < self.processor
     }
+}
+
+/// What `work` makes, and its seconds.
+pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
 }
 
 /// What speaks for a job on a device.

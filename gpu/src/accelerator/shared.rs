@@ -7,8 +7,7 @@
 //!
 //! Memory of the host: each device uses an equal part of the budget that is free when the job begins.
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Answer, Sums};
+use spillproof_engine::accelerator::{Answer, Sums, Totals};
 use spillproof_engine::budget::Budget;
 
 use super::deal::{DealtSums, Share, ShareWorker, deal};
@@ -91,9 +90,8 @@ impl GpuAccelerator {
         &self,
         job: &Sums<'_>,
         budget: &Budget,
-    ) -> spillproof_engine::Result<Option<Answer<Vec<G1Projective>>>> {
-        let (book, count) = (&self.book, job.scalars.len() as u64);
-        let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+    ) -> spillproof_engine::Result<Option<Answer<Totals>>> {
+        let (book, count, points) = (&self.book, job.count(), job.points());
         let step = job.parts.as_ref().map(|parts| parts.step);
         let request = SharingRequest { points, step, count };
         let Sharing {

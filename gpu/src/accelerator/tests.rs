@@ -8,8 +8,8 @@ use ark_ec::VariableBaseMSM;
 use ark_ff::{FftField, Field};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Coset, InSteps, InTiles, Input, Matrix, Program, RowSource, Scalars, StepEnds, Sums,
-    TileEnds, Tiles, Transform,
+    Accelerator, Answer, Bases, Coset, Groups, InSteps, InTiles, Input, Matrix, Program, RowSource, Scalars,
+    StepEnds, Sums, TileEnds, Tiles, Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_kernels::vector::{Instruction, Operand, Operation, Target};
@@ -119,8 +119,13 @@ fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool
     let (points, values) = (points(N), elements());
     let (points_bytes, scalars) = (bytes_of(&points), bytes_of(&values));
     let mut sums = Sums {
-        bases: Box::new(slow(&points_bytes, 64, pause)),
-        bases_id: None,
+        bases: Groups {
+            g1: vec![Bases {
+                source: Box::new(slow(&points_bytes, 64, pause)),
+                id: None,
+            }],
+            g2: Vec::new(),
+        },
         scalars: vec![Scalars {
             len: N,
             source: Box::new(slow(&scalars, 32, Duration::ZERO)),
@@ -133,7 +138,7 @@ fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool
                 .iter()
                 .map(|point| point.to_affine::<g1::Config>())
                 .collect();
-            assert_eq!(found, [G1Projective::msm(&affine, &values).unwrap()]);
+            assert_eq!(found.g1, [G1Projective::msm(&affine, &values).unwrap()]);
             true
         }
         Answer::Declined(why) => {

@@ -10,10 +10,9 @@ use spillproof_engine::accelerator::{Matrix, ReadElements, ReadWriteElements, Tr
 use spillproof_engine::budget::Budget;
 
 use super::device::Device;
-use super::rates::{Reads, Worth};
+use super::rates::{Reads, Worth, seconds};
 use super::slots::JobSlots;
 use super::stop::Stop;
-use super::worth::seconds;
 use crate::error::Error;
 use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec};
 

@@ -8,7 +8,6 @@
 //! Memory while it measures: the large job's data and the processor's buckets, leased.
 
 use std::fmt;
-use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::{AffineRepr, CurveGroup};
@@ -25,7 +24,7 @@ use spillproof_kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
 use super::device::Device;
 use super::quotient::CosetRequest;
-use super::rates::{JobRates, Offload, Seconds, Worth};
+use super::rates::{JobRates, Offload, Seconds, Worth, seconds};
 use super::stop::Stop;
 use super::transform::{Ends, NttJob};
 use super::{quotient, sums, transform};
@@ -165,12 +164,6 @@ impl fmt::Display for JobSize<'_> {
 
 fn transform_work(log_n: u32) -> f64 {
     f64::from(log_n) * (1u64 << log_n) as f64
-}
-
-pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
 }
 
 /// Scalars with random-looking bits: powers of a number.

@@ -12,8 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Arrivals, Coset, InSteps, Lines, Matrix, ReadElements, Scalars as Vector, StepEnds,
-    Sums, Transform,
+    Accelerator, Answer, Arrivals, Bases, Coset, Groups, InSteps, Lines, Matrix, ReadElements,
+    Scalars as Vector, StepEnds, Sums, Totals, Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize, Lent};
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
@@ -63,22 +63,23 @@ impl ReadElements for Watched<'_, '_> {
 }
 
 impl Accelerator for Watching {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
-        let none = |_: u64, _: &mut [u8]| Ok(());
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         let scalars = job.scalars.drain(..).map(|vector| Vector {
             len: vector.len,
             source: vector.source,
         });
-        let mut watched = Sums {
-            bases: Box::new(Watched {
-                from: std::mem::replace(&mut job.bases, Box::new(none)),
+        let bases = job.bases.g1.drain(..).map(|bases| Bases {
+            source: Box::new(Watched {
+                from: bases.source,
                 by: self,
             }),
-            bases_id: job.bases_id,
+            id: bases.id,
+        });
+        let mut watched = Sums {
+            bases: Groups {
+                g1: bases.collect(),
+                g2: Vec::new(),
+            },
             scalars: scalars.collect(),
             parts: None,
         };
@@ -235,11 +236,7 @@ struct WatchingSteps {
 }
 
 impl Accelerator for WatchingSteps {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         self.by.sums(job, budget)
     }
 

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::Result;
-use crate::control;
 use spillproof_kernels::parallel::Parallel;
 
 /// Elements of one piece of memory.
@@ -59,6 +58,7 @@ impl Arrivals {
     /// That of the first piece that has one: of the disk, of frames that are damaged, of the budget.
     pub fn settle(mut self) -> Result<()> {
         let mut settled = Ok(());
+        let is_shared = self.pieces.len() > 1;
         let pieces = &mut self.pieces;
         let mut all = || {
             let arrived = std::mem::take(pieces).into_iter().map(|mut piece| {
@@ -68,10 +68,9 @@ impl Arrivals {
             settled = arrived.parallel().try_for_each(|piece| piece.settle());
         };
         match &self.spread {
-            Some(spread) => spread(&mut all)?,
-            None => all(),
+            Some(spread) if is_shared => spread(&mut all)?,
+            _ => all(),
         }
-        control::check()?;
         settled
     }
 }

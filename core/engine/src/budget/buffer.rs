@@ -2,13 +2,14 @@
 //!
 //! A transfer takes a buffer by value and gives it back from
 //! [`Pending::wait`](crate::storage::Pending::wait): while the kernel has it, no other code can.
+#![allow(unsafe_code)]
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::pages::{LeasedPages, PAGE_BYTES, Pages};
-use super::{Budget, Lent};
+use super::{Budget, Lendable, Lent};
 use crate::error::{Invalid, Result};
 
 /// Owned bytes, aligned to [`PAGE_BYTES`](super::PAGE_BYTES) and a multiple of it long, always initialised.
@@ -88,6 +89,17 @@ impl Buffer {
             Memory::Own(pages) => pages.as_ptr(),
             Memory::Lent(memory) => memory.start(),
         }
+    }
+}
+
+// SAFETY: a buffer owns its pages, or a part of lent memory, which stay where they are until it is dropped.
+unsafe impl Lendable for Buffer {
+    fn start(&self) -> *mut u8 {
+        Self::start(self)
+    }
+
+    fn bytes(&self) -> usize {
+        self.len()
     }
 }
 

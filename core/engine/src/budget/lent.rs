@@ -9,8 +9,6 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::Buffer;
-
 /// Memory that may be lent.
 ///
 /// # Safety
@@ -25,17 +23,6 @@ pub unsafe trait Lendable: Send + Sync + 'static {
     /// Whether the host reads it as fast as other memory.
     fn is_readable(&self) -> bool {
         true
-    }
-}
-
-// SAFETY: a buffer owns its pages, which stay where they are until it is dropped.
-unsafe impl Lendable for Buffer {
-    fn start(&self) -> *mut u8 {
-        Self::start(self)
-    }
-
-    fn bytes(&self) -> usize {
-        self.len()
     }
 }
 

@@ -32,3 +32,9 @@ impl Workspace {
         })
     }
 }
+
+/// Seconds of two kinds of work that go on side by side as far as they can: the longer counts in full, the shorter
+/// one half, which is off by less than a factor of 1.5 if all of it is hidden, or nothing.
+pub fn side_by_side(one: f64, other: f64) -> f64 {
+    one.max(other) + one.min(other) / 2.0
+}

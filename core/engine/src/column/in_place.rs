@@ -12,6 +12,7 @@ use crate::Error;
 use crate::Result;
 use crate::accelerator::{Arrivals, Piece};
 use crate::budget::{Buffer, Lent, PAGE_BYTES};
+use crate::control;
 use crate::error::Invalid;
 
 /// A column that is read from its start to its end, in parts of any length.
@@ -54,7 +55,11 @@ impl<const N: usize> InPlace<N> {
 
     /// Begins to fill `memory` with elements `first ..`, zeros behind the last. What is left of it where a frame
     /// came that cannot land there.
+    ///
+    /// # Errors
+    /// Of the budget; [`Error::Stopped`].
     pub fn begin(&mut self, first: u64, mut memory: Lent, arrivals: &mut Arrivals) -> Result<Option<Lent>> {
+        control::check()?;
         let frames = Arc::clone(&self.column.frames);
         let frame_bytes = frames.frame_bytes();
         let len_bytes = self.column.len * N as u64;

@@ -76,6 +76,7 @@ pub use addressed::Addressed;
 pub use bundle::{Bundle, BundleWriter, Bytes, Group, bundle_bytes};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
+pub use disk::side_by_side;
 pub use draft::{Behind, SharedDraft, digests_beside, digests_bytes, writer_bytes};
 pub use draft::{Draft, Writer};
 pub use foreign::{Array as ForeignArray, Check as ForeignCheck};

@@ -15,8 +15,7 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::accelerator::side_by_side;
-use crate::column::Workspace;
+use crate::column::{Workspace, side_by_side};
 use crate::dry::Work;
 use spillproof_kernels::curve::Point;
 use spillproof_kernels::msm::{Msm, MsmConfig};

@@ -33,7 +33,8 @@ use super::transform::Transform;
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{
-    self, Accelerator, Answer, Arrivals, POINT_BYTES, ReadElements, SCALAR_BYTES, WriteElements,
+    self, Accelerator, Answer, Arrivals, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES,
+    Totals, WriteElements,
 };
 use crate::budget::{LeasedVec, Lent};
 use crate::column::{
@@ -57,7 +58,10 @@ const DIGESTS_SHARE: u64 = 256;
 
 type Bytes<const N: usize> = Column<[u8; N]>;
 
-/// The sums by the accelerator; `None` if the processor has to make them.
+/// Columns of points as an accelerator has them.
+type Points = Groups<Vec<Bytes<POINT_BYTES>>, Vec<Bytes<POINT_BYTES_OF_G2>>>;
+
+/// The sums by the accelerator, over one column of points; `None` if the processor has to make them.
 pub(super) fn sums<P>(
     bases: &Column<Point<P>>,
     scalars: &[Scalars<'_, P::ScalarField>],
@@ -66,30 +70,103 @@ where
     P: Curve<ScalarField: Element>,
     Point<P>: Element,
 {
-    let workspace = bases.workspace();
-    if GroupId::of::<P>() != Some(GroupId::BN254_G1)
-        || (workspace.accelerator.is_none() && !workspace.is_dry())
-    {
+    let len = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+    let mut points = Points::default();
+    if !enter::<P>(&mut points, bases, len)? {
         return Ok(None);
     }
+    let totals = offered(bases.workspace(), &points, scalars)?;
+    Ok(totals.map(|totals| of_group::<P>(&totals)))
+}
+
+/// Sums of the same scalars over several columns of points of two groups, by the accelerator in one job; `None` if
+/// the processor has to make them.
+///
+/// # Errors
+/// What the disk or the budget may give; [`Invalid::Region`] for more scalars than points.
+pub fn sums_over<P, Q>(
+    scalars: &Column<P::ScalarField>,
+    first: &[&Column<Point<P>>],
+    second: &[&Column<Point<Q>>],
+) -> Result<Option<SumsOver<P, Q>>>
+where
+    P: Curve<ScalarField: Element>,
+    Q: Curve<ScalarField = P::ScalarField>,
+    Point<P>: Element,
+    Point<Q>: Element,
+{
+    let mut points = Points::default();
+    for bases in first {
+        if !enter::<P>(&mut points, bases, scalars.len())? {
+            return Ok(None);
+        }
+    }
+    for bases in second {
+        if !enter::<Q>(&mut points, bases, scalars.len())? {
+            return Ok(None);
+        }
+    }
+    let totals = offered(scalars.workspace(), &points, &[Scalars::Column(scalars)])?;
+    Ok(totals.map(|totals| (of_group::<P>(&totals), of_group::<Q>(&totals))))
+}
+
+/// The sums over columns of two groups, each in the order of its columns.
+pub type SumsOver<P, Q> = (Vec<Projective<P>>, Vec<Projective<Q>>);
+
+/// Takes the first points of a column, if an accelerator may have those of its group.
+fn enter<P: Curve>(points: &mut Points, bases: &Column<Point<P>>, len: u64) -> Result<bool>
+where
+    Point<P>: Element,
+{
+    let group = GroupId::of::<P>().filter(|group| group.curve == GroupId::BN254_G1.curve);
+    match group.map(|group| group.degree) {
+        Some(1) => points.g1.push(bases.prefix(len)?.cast()?),
+        Some(2) => points.g2.push(bases.prefix(len)?.cast()?),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The sums that are of a group.
+fn of_group<P: Curve>(totals: &Totals) -> Vec<Projective<P>> {
+    let of_g1 = totals.g1.iter().filter_map(same);
+    of_g1.chain(totals.g2.iter().filter_map(same)).collect()
+}
+
+/// Offers the sums of all columns of points with all scalars.
+fn offered<F: Element>(
+    workspace: &Workspace,
+    bases: &Points,
+    scalars: &[Scalars<'_, F>],
+) -> Result<Option<Totals>> {
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-    let bases = bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?;
     let columns = scalars.iter().filter_map(|scalars| match scalars {
         Scalars::Column(column) => Some(column.frame_elements()),
         Scalars::Slice(_) | Scalars::Foreign(_) => None,
     });
+    let of_g1 = bases.g1.iter().map(Column::frame_elements);
+    let of_g2 = bases.g2.iter().map(Column::frame_elements);
     // All of them are powers of two.
-    let step = columns.fold(bases.frame_elements(), u64::max);
+    let step = columns.chain(of_g1).chain(of_g2).fold(1, u64::max);
     if let Some(dry_run) = workspace.dry_run() {
-        let ends = |scalars: &Scalars<'_, P::ScalarField>| match scalars {
+        let ends = |scalars: &Scalars<'_, F>| match scalars {
             Scalars::Column(column) => walk_bytes(column, column.sequential_chunk()),
             Scalars::Slice(_) | Scalars::Foreign(_) => 0,
         };
+        let of_g1 = bases
+            .g1
+            .iter()
+            .map(|bases| walk_bytes(bases, bases.sequential_chunk()));
+        let of_g2 = bases
+            .g2
+            .iter()
+            .map(|bases| walk_bytes(bases, bases.sequential_chunk()));
         let job = Job::Sums {
             points,
+            bases: bases.counts(),
             columns: scalars.len() as u64,
             step: Some(step),
-            bases_bytes: walk_bytes(&bases, bases.sequential_chunk()),
+            bases_bytes: of_g1.chain(of_g2).sum(),
             scalars_bytes: scalars.iter().map(ends).max().unwrap_or(0),
         };
         dry_run.offered(job, 0);
@@ -98,26 +175,31 @@ where
     let Some(accelerator) = workspace.accelerator.as_deref() else {
         return Ok(None);
     };
-    let mut job = sums_of(&bases, scalars, 0..points)?;
-    job.bases_id = Some(bases.bases_id());
+    let mut job = sums_of(bases, scalars, 0..points, workspace)?;
+    job.bases
+        .g1
+        .iter_mut()
+        .zip(&bases.g1)
+        .for_each(|(job, bases)| job.id = Some(bases.bases_id()));
+    job.bases
+        .g2
+        .iter_mut()
+        .zip(&bases.g2)
+        .for_each(|(job, bases)| job.id = Some(bases.bases_id()));
     job.parts = Some(accelerator::Parts {
         step,
-        of: Box::new(|points| sums_of(&bases, scalars, points)),
+        of: Box::new(|points| sums_of(bases, scalars, points, workspace)),
     });
-    let answer = accelerator.sums(&mut job, &workspace.budget)?;
+    let (count, answer) = (job.counts(), accelerator.sums(&mut job, &workspace.budget)?);
     drop(job);
-    let sums = match answer {
-        Answer::Done(sums) => sums,
-        Answer::Declined(why) => return Ok(declined("sums", &why)),
-    };
-    if sums.len() != scalars.len() {
-        return Err(wrong_answer(format!(
-            "{} sums of {} vectors",
-            sums.len(),
-            scalars.len()
-        )));
+    match answer {
+        Answer::Done(totals) if totals.counts() == count => Ok(Some(totals)),
+        Answer::Done(totals) => Err(wrong_answer(format!(
+            "{:?} sums, where {count:?} were asked for",
+            totals.counts()
+        ))),
+        Answer::Declined(why) => Ok(declined("sums", &why)),
     }
-    Ok(sums.iter().map(same).collect())
 }
 
 /// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the
@@ -128,11 +210,11 @@ fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
 
 /// The ends of the sums over a range of the bases.
 fn sums_of<'a, F: Element>(
-    bases: &Bytes<POINT_BYTES>,
+    bases: &Points,
     scalars: &[Scalars<'a, F>],
     points: Range<u64>,
+    workspace: &Workspace,
 ) -> Result<accelerator::Sums<'a>> {
-    let workspace = bases.workspace();
     let vectors = scalars.iter().map(|scalars| {
         let last = points.end.min(scalars.len());
         let own = points.start.min(last)..last;
@@ -143,12 +225,28 @@ fn sums_of<'a, F: Element>(
     });
     Ok(accelerator::Sums {
         scalars: vectors.collect::<Result<_>>()?,
-        bases: Box::new(Walk::upwards(
-            bases.part(points.start, points.end - points.start)?,
-        )),
-        bases_id: None,
+        bases: Groups {
+            g1: parts_of(&bases.g1, &points)?,
+            g2: parts_of(&bases.g2, &points)?,
+        },
         parts: None,
     })
+}
+
+/// A range of each column of points.
+fn parts_of<'a, const N: usize>(
+    columns: &[Bytes<N>],
+    points: &Range<u64>,
+) -> Result<Vec<accelerator::Bases<'a>>> {
+    let part = |column: &Bytes<N>| {
+        Ok(accelerator::Bases {
+            source: Box::new(Walk::upwards(
+                column.part(points.start, points.end - points.start)?,
+            )),
+            id: None,
+        })
+    };
+    columns.iter().map(part).collect()
 }
 
 /// The sum by the accelerator of scalars that are made as they are asked for, over bases in descending
@@ -165,6 +263,7 @@ pub fn descending_sum<P: Curve>(
     if let Some(dry_run) = workspace.dry_run() {
         let job = Job::Sums {
             points: bases.len(),
+            bases: Groups { g1: 1, g2: 0 },
             columns: 1,
             step: None,
             bases_bytes: walk_bytes(bases, chunk),
@@ -177,20 +276,25 @@ pub fn descending_sum<P: Curve>(
         return Ok(None);
     };
     let mut job = accelerator::Sums {
-        bases: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
+        bases: Groups {
+            g1: vec![accelerator::Bases {
+                source: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
+                // Not in their own order.
+                id: None,
+            }],
+            g2: Vec::new(),
+        },
         scalars: vec![accelerator::Scalars {
             len: bases.len(),
             source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
         }],
-        // Not in their own order.
-        bases_id: None,
         // They can only be made in this order.
         parts: None,
     };
     match accelerator.sums(&mut job, &workspace.budget)? {
-        Answer::Done(sums) => match sums[..] {
-            [sum] => Ok(same(&sum)),
-            _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
+        Answer::Done(totals) => match (&totals.g1[..], &totals.g2[..]) {
+            ([sum], []) => Ok(same(sum)),
+            _ => Err(wrong_answer(format!("{:?} sums of one vector", totals.counts()))),
         },
         Answer::Declined(why) => Ok(declined("sums", &why)),
     }
