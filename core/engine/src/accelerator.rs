@@ -14,16 +14,18 @@
 //!
 //! Where an accelerator's own memory is such that the host reads it as fast as any, and begins at a page,
 //! whole frames of a column on disk land in it and leave from it, past all other memory
-//! ([`ReadElements::read_in_place`]); for the accelerator it makes no difference.
+//! ([`ReadElements::begin`]); for the accelerator it makes no difference.
 
+mod arrivals;
+mod counted;
 mod groups;
 mod quotient;
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-mod counted;
-
+pub use arrivals::Arrivals;
+pub(crate) use arrivals::Piece;
 pub use counted::{CountedAccelerator, ProcessorOnly, TaskAccelerator, TaskAcceleratorGuard, processor_only};
 
 use ark_bn254::Fr;
@@ -32,7 +34,7 @@ pub use groups::{Group, Groups, Totals};
 pub use quotient::{Coset, InTiles, Input, Order, Program, RowSource, Run, TileEnds, Tiles};
 
 use crate::Result;
-use crate::budget::Budget;
+use crate::budget::{Budget, Lent};
 
 /// Bytes of a scalar.
 pub const SCALAR_BYTES: usize = 32;
@@ -81,6 +83,29 @@ pub trait Accelerator: Debug + Send + Sync {
     }
 }
 
+/// Lines of elements, all of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The first element of the first line.
+    pub first: u64,
+    /// From the first element of a line to that of the next.
+    pub step: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Lines {
+    /// The first element of each.
+    fn firsts(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |line| self.first + line * self.step)
+    }
+
+    /// Bytes of a line, where all have `bytes`; 1 at least.
+    fn len_of(&self, bytes: usize) -> usize {
+        usize::try_from(self.count).map_or(1, |count| (bytes / count.max(1)).max(1))
+    }
+}
+
 /// Where elements come from.
 pub trait ReadElements {
     /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as
@@ -90,13 +115,25 @@ pub trait ReadElements {
     /// Of the disk or the budget; the job ends with it.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
 
-    /// As [`Self::read`], which only writes to `into`; this may read there too, to check what it has written,
-    /// as often as it likes. Not for write-combined memory.
+    /// As [`Self::read`], but the elements are there when the arrivals are settled, in whatever order those of
+    /// several parts are: meanwhile the disk works for all parts that were begun. Where the memory is readable
+    /// they may be checked there. What is in memory is copied before this returns, by all threads.
     ///
     /// # Errors
     /// As [`Self::read`].
-    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        self.read(first, into)
+    fn begin(&mut self, first: u64, mut into: Lent) -> Result<Arrivals> {
+        self.read(first, &mut into)?;
+        Ok(Arrivals::default())
+    }
+
+    /// Fills `into` with `lines`, one after the other.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_lines(&mut self, lines: Lines, into: &mut [u8]) -> Result<()> {
+        let len = lines.len_of(into.len());
+        let mut each = lines.firsts().zip(into.chunks_exact_mut(len));
+        each.try_for_each(|(first, line)| self.read(first, line))
     }
 
     /// The most that it leases between its first element and its last: who reads several at one time sees
@@ -120,6 +157,16 @@ pub trait WriteElements {
     /// # Errors
     /// As [`ReadElements::read`].
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Takes `lines`, which stand in `bytes` one after the other.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn write_lines(&mut self, lines: Lines, bytes: &[u8]) -> Result<()> {
+        let len = lines.len_of(bytes.len());
+        let mut each = lines.firsts().zip(bytes.chunks_exact(len));
+        each.try_for_each(|(first, line)| self.write(first, line))
+    }
 }
 
 impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {

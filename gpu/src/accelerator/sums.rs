@@ -20,8 +20,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use spillproof_engine::accelerator::{Bases, Group, Groups, ReadElements, Scalars, Sums, Totals};
-use spillproof_engine::budget::Budget;
+use spillproof_engine::accelerator::{Arrivals, Bases, Group, Groups, ReadElements, Scalars, Sums, Totals};
+use spillproof_engine::budget::{Budget, Lent};
 
 use super::device::{BasesKey, Device, ResidentBases};
 use super::slots::{HostRoom, JobSlots, UPLOAD_SLOTS};
@@ -119,7 +119,6 @@ fn all_passes<'a>(
         vectors,
         passes,
         current: 0,
-        in_place: false,
     };
     run_passes(device, &mut feed, size.columns, resident, room.budget, sums)
 }
@@ -143,7 +142,6 @@ fn run_passes(
             Some(slots) => slots,
             None => {
                 let mut slots = device.slots.take(budget, plan.slot_bytes(), false)?;
-                feed.in_place = slots.may_read();
                 feed.stage(at, &mut slots.upload)?;
                 slots
             }
@@ -281,8 +279,6 @@ struct Feed<'p, 'v, 'a> {
     vectors: &'p mut [Vector<'v, 'a>],
     passes: Vec<Pass>,
     current: usize,
-    /// Whether the host may read the slots.
-    in_place: bool,
 }
 
 impl Feed<'_, '_, '_> {
@@ -298,57 +294,34 @@ impl Feed<'_, '_, '_> {
 }
 
 impl Source for Feed<'_, '_, '_> {
-    /// A chunk is its points, if they are streamed, then the scalars of each vector.
-    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+    /// A chunk is its points, if they are streamed, then the scalars of each vector. All of them are on their way
+    /// at one time.
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
         let Some(Pass { plan, bases, vectors }) = self.passes.get(self.current) else {
             return Err("the pass does not exist".into());
         };
         let element_bytes = plan.element_bytes();
         let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
-        let mut rest = into;
+        let mut arrivals = Arrivals::default();
         if plan.size().location == BasesLocation::Streamed {
             let bases = &mut self.bases[bases.start as usize..bases.end as usize];
             for (bases, group) in bases.iter_mut().zip(plan.size().bases.each()) {
-                let (own, others) =
-                    std::mem::take(&mut rest).split_at_mut(count * group.point_bytes() as usize);
-                read(&mut **bases, first, own, self.in_place)?;
-                rest = others;
+                let points = into.take_first(count * group.point_bytes() as usize);
+                arrivals.append(bases.begin(first, points)?);
             }
         }
-        let parts = rest.chunks_exact_mut(count * SCALAR_BYTES as usize);
-        for (vector, part) in self.vectors[vectors.clone()].iter_mut().zip(parts) {
-            padded(vector.scalars, first, part, self.in_place)?;
+        for vector in &mut self.vectors[vectors.clone()] {
+            // Zeros behind the last scalar.
+            let Scalars { len, source } = &mut *vector.scalars;
+            let mut part = into.take_first(count * SCALAR_BYTES as usize);
+            let there_bytes = len.saturating_sub(first).saturating_mul(SCALAR_BYTES);
+            let own = part.take_first(usize::try_from(there_bytes).unwrap_or(usize::MAX));
+            part.fill(0);
+            if !own.is_empty() {
+                arrivals.append(source.begin(first, own)?);
+            }
         }
-        Ok(())
-    }
-}
-
-/// Reads scalars, with zeros behind the last.
-fn padded(
-    scalars: &mut Scalars<'_>,
-    first: u64,
-    into: &mut [u8],
-    in_place: bool,
-) -> spillproof_engine::Result<()> {
-    let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
-    let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
-    behind.fill(0);
-    match own {
-        [] => Ok(()),
-        own => read(&mut *scalars.source, first, own, in_place),
-    }
-}
-
-/// Reads into a slot, in place if the host may read it.
-fn read(
-    from: &mut dyn ReadElements,
-    first: u64,
-    into: &mut [u8],
-    in_place: bool,
-) -> spillproof_engine::Result<()> {
-    match in_place {
-        true => from.read_in_place(first, into),
-        false => from.read(first, into),
+        Ok(arrivals)
     }
 }
 

@@ -30,7 +30,8 @@ use ark_bn254::{Fq, g1, g2};
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::{BigInt, Field};
-use spillproof_engine::accelerator::{Group, Groups, Totals};
+use spillproof_engine::accelerator::{Arrivals, Group, Groups, Totals};
+use spillproof_engine::budget::Lent;
 
 pub use bases::{BaseColumns, Bases};
 pub(crate) use plan::sum_bytes;
@@ -52,24 +53,29 @@ const SHARED_BYTES: u32 = 48 << 10;
 
 /// A source of chunks from a source for each column of points that is streamed, and for each column of scalars.
 pub fn columns_of<'a>(
-    mut points: Vec<(Group, Box<dyn Source + 'a>)>,
-    mut scalars: Vec<Box<dyn Source + 'a>>,
+    points: Vec<(Group, Box<dyn Source + 'a>)>,
+    scalars: Vec<Box<dyn Source + 'a>>,
 ) -> impl Source + 'a {
-    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-        let points = points
-            .iter_mut()
-            .map(|(group, source)| (group.point_bytes(), source));
-        let scalars = scalars.iter_mut().map(|source| (SCALAR_BYTES, source));
-        let columns: Vec<_> = points.chain(scalars).collect();
-        let element_bytes: u64 = columns.iter().map(|(bytes, _)| bytes).sum();
+    let points = points
+        .into_iter()
+        .map(|(group, source)| (group.point_bytes(), source));
+    let scalars = scalars.into_iter().map(|source| (SCALAR_BYTES, source));
+    Columns(points.chain(scalars).collect())
+}
+
+/// Columns, each with the bytes of an element.
+struct Columns<'a>(Vec<(u64, Box<dyn Source + 'a>)>);
+
+impl Source for Columns<'_> {
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        let element_bytes: u64 = self.0.iter().map(|(bytes, _)| bytes).sum();
         let (first, count) = (offset / element_bytes, into.len() as u64 / element_bytes);
-        let mut rest = into;
-        for (bytes, source) in columns {
-            let (own, others) = std::mem::take(&mut rest).split_at_mut((count * bytes) as usize);
-            source.fill(first * bytes, own)?;
-            rest = others;
+        let mut arrivals = Arrivals::default();
+        for (bytes, source) in &mut self.0 {
+            let part = into.take_first((count * *bytes) as usize);
+            arrivals.append(source.begin(first * *bytes, part)?);
         }
-        Ok(())
+        Ok(arrivals)
     }
 }
 

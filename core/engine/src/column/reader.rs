@@ -272,6 +272,15 @@ impl<E: Element> Column<E> {
         (self.workspace.sequential_bytes(self.frames.frame_bytes()) / E::BYTES) as u64
     }
 
+    /// Copies the bytes of elements `first ..` of a column in memory, as many as `into` holds; `false` for a column
+    /// in a file.
+    pub(crate) fn copy_out(&self, first: u64, into: &mut [u8]) -> Result<bool> {
+        let len = (into.len() / E::BYTES) as u64;
+        Region::Span { start: first, len }.check(self.len)?;
+        let start = self.first_frame * self.frames.frame_bytes() as u64 + first * E::BYTES as u64;
+        self.frames.copy_out(start, into)
+    }
+
     /// All of it, in the caller's memory; for small columns and tests.
     ///
     /// # Errors

@@ -9,13 +9,16 @@
 //! what the budget has left.
 //!
 //! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's
-//! own memory ([`InPlace`]): one frame, where parts end inside of one. Bytes are then not copied on the host;
-//! nor are those of a transform that goes to disk. By way of buffers go columns in memory, memory that does
-//! not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they begin
-//! with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
+//! own memory ([`InPlace`]): one frame, where parts end inside of one. Bytes are then not copied on the host,
+//! and those of the next parts are on their way while one is checked; nor are those of a transform that goes to
+//! disk. A column in memory is copied once, by all threads. By way of buffers go columns on disk whose frames do
+//! not land: in memory that does not begin at a page or holds no frame, in write-combined memory, bases that are
+//! read downwards (they begin with a short chunk, so no frame behind it stands on a page), and lines of a
+//! transform in two steps.
 
 use std::any::{Any, TypeId};
 use std::ops::Range;
+use std::sync::Arc;
 
 use ark_bn254::Fr;
 use ark_ec::short_weierstrass::Projective;
@@ -30,10 +33,10 @@ use super::transform::Transform;
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{
-    self, Accelerator, Answer, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES, Totals,
-    WriteElements,
+    self, Accelerator, Answer, Arrivals, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES,
+    Totals, WriteElements,
 };
-use crate::budget::{Budget, LeasedVec};
+use crate::budget::{LeasedVec, Lent};
 use crate::column::{
     Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer,
     ascending, descending, digests_bytes,
@@ -42,11 +45,14 @@ use crate::dry::Job;
 use crate::error::Invalid;
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
+use spillproof_kernels::parallel::Parallel;
 
 /// Chunks on the way for each reader.
 const READ_AHEAD: usize = 2;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
+/// Values that one thread writes as bytes at a time.
+const ENCODED_AT_A_TIME: usize = 1 << 11;
 /// The digests of an output take at most this part of what the budget has left.
 const DIGESTS_SHARE: u64 = 256;
 
@@ -169,7 +175,7 @@ fn offered<F: Element>(
     let Some(accelerator) = workspace.accelerator.as_deref() else {
         return Ok(None);
     };
-    let mut job = sums_of(bases, scalars, 0..points, &workspace.budget)?;
+    let mut job = sums_of(bases, scalars, 0..points, workspace)?;
     job.bases
         .g1
         .iter_mut()
@@ -182,7 +188,7 @@ fn offered<F: Element>(
         .for_each(|(job, bases)| job.id = Some(bases.bases_id()));
     job.parts = Some(accelerator::Parts {
         step,
-        of: Box::new(|points| sums_of(bases, scalars, points, &workspace.budget)),
+        of: Box::new(|points| sums_of(bases, scalars, points, workspace)),
     });
     let (count, answer) = (job.counts(), accelerator.sums(&mut job, &workspace.budget)?);
     drop(job);
@@ -207,14 +213,14 @@ fn sums_of<'a, F: Element>(
     bases: &Points,
     scalars: &[Scalars<'a, F>],
     points: Range<u64>,
-    budget: &Budget,
+    workspace: &Workspace,
 ) -> Result<accelerator::Sums<'a>> {
     let vectors = scalars.iter().map(|scalars| {
         let last = points.end.min(scalars.len());
         let own = points.start.min(last)..last;
         Ok(accelerator::Scalars {
             len: own.end - own.start,
-            source: source_of(scalars, own, budget)?,
+            source: source_of(scalars, own, workspace)?,
         })
     });
     Ok(accelerator::Sums {
@@ -406,7 +412,7 @@ fn same<A: Any, B: Any + Copy>(value: &A) -> Option<B> {
 fn source_of<'a, F: Element>(
     scalars: &Scalars<'a, F>,
     range: Range<u64>,
-    budget: &Budget,
+    workspace: &Workspace,
 ) -> Result<Box<dyn ReadElements + 'a>> {
     let (start, len) = (range.start, range.end - range.start);
     // What is in memory has fewer than `usize::MAX`.
@@ -422,6 +428,7 @@ fn source_of<'a, F: Element>(
             let values = values
                 .get(first..last)
                 .ok_or_else(|| beyond(start, len as usize))?;
+            let workspace = workspace.clone();
             Box::new(move |first: u64, into: &mut [u8]| {
                 let start = usize::try_from(first).unwrap_or(usize::MAX);
                 let count = into.len() / SCALAR_BYTES;
@@ -429,23 +436,31 @@ fn source_of<'a, F: Element>(
                     .get(start..)
                     .and_then(|rest| rest.get(..count))
                     .ok_or_else(|| beyond(first, count))?;
-                encode(values, into);
-                Ok(())
+                encode(&workspace, values, into)
             })
         }
         Scalars::Foreign(values) => Box::new(Foreign {
             values,
             range: first..last,
-            budget: budget.clone(),
+            workspace: workspace.clone(),
             tile: None,
         }),
     })
 }
 
-fn encode<F: Element>(values: &[F], out: &mut [u8]) {
-    for (value, out) in values.iter().zip(out.chunks_exact_mut(F::BYTES)) {
-        value.encode(out);
+/// Writes values as bytes, on all threads.
+fn encode<F: Element>(workspace: &Workspace, values: &[F], out: &mut [u8]) -> Result<()> {
+    let jobs = (values.chunks(ENCODED_AT_A_TIME)).zip(out.chunks_mut(ENCODED_AT_A_TIME * F::BYTES));
+    let encode = |(values, out): (&[F], &mut [u8])| {
+        for (value, out) in values.iter().zip(out.chunks_exact_mut(F::BYTES)) {
+            value.encode(out);
+        }
+    };
+    match values.len() <= ENCODED_AT_A_TIME {
+        true => jobs.for_each(encode),
+        false => workspace.spread(|| jobs.parallel().for_each(encode))?,
     }
+    Ok(())
 }
 
 /// For elements that there are not, or not in this order.
@@ -457,7 +472,7 @@ pub fn beyond(first: u64, count: usize) -> Error {
 struct Foreign<'a, F: Copy> {
     values: &'a dyn ForeignScalars<F>,
     range: Range<usize>,
-    budget: Budget,
+    workspace: Workspace,
     tile: Option<LeasedVec<F>>,
 }
 
@@ -474,14 +489,15 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
             none => {
                 let len = FOREIGN_CHUNK.min(self.range.len());
                 let zero = F::decode(&[0; SCALAR_BYTES]);
-                none.insert(self.budget.vec(len, zero, "scalars for a compute accelerator")?)
+                let budget = &self.workspace.budget;
+                none.insert(budget.vec(len, zero, "scalars for a compute accelerator")?)
             }
         };
         let starts = (start..).step_by(tile.len());
         for (start, out) in starts.zip(into.chunks_mut(tile.len() * SCALAR_BYTES)) {
             let values = &mut tile[..out.len() / SCALAR_BYTES];
             self.values.fill(start, values);
-            encode(values, out);
+            encode(&self.workspace, values, out)?;
         }
         if start + count == self.range.end {
             self.tile = None;
@@ -537,19 +553,24 @@ impl<const N: usize> Walk<N> {
     }
 
     /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
-    fn begin(&mut self, first: u64) -> Result<()> {
+    fn begin_reader(&mut self, first: u64) -> Result<()> {
         self.abandon();
         let (len, chunk) = (self.column.len(), self.chunk);
+        let (chunks, skipped) = match self.downwards {
+            true => self.chunks_before(first),
+            false => (first / chunk, first % chunk),
+        };
         self.reader = Some(if self.downwards {
-            self.regions = Box::new(descending(len, chunk));
-            self.column.read_descending(chunk)?
+            let regions = descending(len, chunk).skip(chunks as usize);
+            self.regions = Box::new(regions.clone());
+            self.column.reader(regions, READ_AHEAD)?
         } else {
-            let regions = ascending(len, chunk).skip((first / chunk) as usize);
+            let regions = ascending(len, chunk).skip(chunks as usize);
             self.regions = Box::new(regions.clone());
             self.column.reader(regions, READ_AHEAD)?
         });
         (self.next, self.held) = (first, 0..0);
-        let skipped = (first % chunk) as usize;
+        let skipped = skipped as usize;
         if skipped > 0
             && let Some(region) = self.next_region()
         {
@@ -605,6 +626,53 @@ impl<const N: usize> Walk<N> {
         Ok(elements)
     }
 
+    /// Copies elements of a column in memory, as [`ReadElements::read`] gives them; `false` if it is not there, or
+    /// was read otherwise before.
+    fn copy(&mut self, first: u64, into: &mut [u8]) -> Result<bool> {
+        if self.reader.is_some() || self.in_place.is_some() {
+            return Ok(false);
+        }
+        let (len, mut next, mut rest) = (self.column.len(), first, into);
+        let count = (rest.len() / N) as u64;
+        if first != self.next || !rest.len().is_multiple_of(N) {
+            return Err(beyond(first, rest.len() / N));
+        }
+        while !rest.is_empty() && next < len {
+            let (start, left) = self.place(next);
+            let bytes = rest.len().min(left as usize * N);
+            let (part, later) = rest.split_at_mut(bytes);
+            if !self.column.copy_out(start, part)? {
+                return Ok(false);
+            }
+            (rest, next) = (later, next + (bytes / N) as u64);
+        }
+        rest.fill(0);
+        self.next += count;
+        Ok(true)
+    }
+
+    /// Where the element that is asked for as `position` is in the column, and how many follow it there.
+    fn place(&self, position: u64) -> (u64, u64) {
+        let (len, chunk) = (self.column.len(), self.chunk);
+        if !self.downwards {
+            return (position, len - position);
+        }
+        let (chunks, within) = self.chunks_before(position);
+        let start = (len.div_ceil(chunk) - 1 - chunks) * chunk;
+        (start + within, chunk.min(len - start) - within)
+    }
+
+    /// Of a column that is read downwards, the chunks before the element that is asked for as `position`, and the
+    /// elements of its own chunk: the last chunk, which is first, may be short.
+    fn chunks_before(&self, position: u64) -> (u64, u64) {
+        let (len, chunk) = (self.column.len(), self.chunk);
+        let of_first = len - (len.div_ceil(chunk).max(1) - 1) * chunk;
+        match position.checked_sub(of_first) {
+            None => (0, position),
+            Some(behind) => (1 + behind / chunk, behind % chunk),
+        }
+    }
+
     /// Some of what comes next, at the start of `into`; how many.
     fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
         if self.held.is_empty() {
@@ -648,36 +716,47 @@ impl<const N: usize> ReadElements for Walk<N> {
         if first == 0 {
             self.next = 0;
         }
+        if self.copy(first, into)? {
+            return Ok(());
+        }
         let into = self.in_order(first, into)?;
-        if first == 0 || self.in_place.take().is_some() {
+        if first == 0 || self.in_place.take().is_some() || self.reader.is_none() {
             self.in_place = None;
-            self.begin(first)?;
+            self.begin_reader(first)?;
         }
         self.read_on(into)
     }
 
-    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        if first == 0 && !self.downwards {
+    fn begin(&mut self, first: u64, mut into: Lent) -> Result<Arrivals> {
+        if first == 0 {
             self.abandon();
             self.next = 0;
-            self.in_place = InPlace::of(&self.column, into);
+            self.in_place = match self.downwards {
+                true => None,
+                false => InPlace::of(&self.column, &into),
+            };
         }
         let Some(in_place) = &mut self.in_place else {
-            return self.read(first, into);
+            self.read(first, &mut into)?;
+            return Ok(Arrivals::default());
         };
+        let count = (into.len() / N) as u64;
         if first != self.next || !into.len().is_multiple_of(N) {
             return Err(beyond(first, into.len() / N));
         }
-        let done = in_place.read(first, into)?;
-        self.next += (done / N) as u64;
-        if done == into.len() {
-            return Ok(());
+        let workspace = self.column.workspace().clone();
+        let mut arrivals = Arrivals::by(Arc::new(move |work| workspace.spread(work)));
+        let left = in_place.begin(first, into, &mut arrivals)?;
+        self.next += count;
+        if let Some(mut left) = left {
+            // It turned out that nothing lands there.
+            self.in_place = None;
+            self.next -= (left.len() / N) as u64;
+            self.begin_reader(self.next)?;
+            let (rest, _) = left.as_chunks_mut::<N>();
+            self.read_on(rest)?;
         }
-        // It turned out that nothing lands there.
-        self.in_place = None;
-        self.begin(self.next)?;
-        let (rest, _) = into[done..].as_chunks_mut::<N>();
-        self.read_on(rest)
+        Ok(arrivals)
     }
 
     fn lease_bytes(&self) -> u64 {

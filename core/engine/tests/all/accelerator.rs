@@ -1,6 +1,7 @@
 //! The seam to an accelerator, with an accelerator over arkworks: what it does is taken, what it declines the
 //! processor does, with the same result.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,8 +16,10 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::accelerator::{self, Accelerator, Answer, Bases, Groups, ReadElements, Totals};
-use spillproof_engine::budget::Budget;
+use spillproof_engine::accelerator::{
+    self, Accelerator, Answer, Arrivals, Bases, Groups, ReadElements, Totals,
+};
+use spillproof_engine::budget::{Budget, Buffer, Lender};
 use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Job, Phase, Plan, Rates};
@@ -51,6 +54,14 @@ struct Arkworks {
     jobs: AtomicU64,
 }
 
+/// What was begun, when it is there.
+fn settle((part, mut lender, arrivals): (&mut [u8], Lender<Buffer>, Arrivals)) -> Result<()> {
+    arrivals.settle()?;
+    let memory = lender.memory().expect("it is given back");
+    part.copy_from_slice(&memory[..part.len()]);
+    Ok(())
+}
+
 impl Arkworks {
     fn read<E: Element>(&self, from: &mut dyn ReadElements, count: usize) -> Result<Vec<E>> {
         let at_a_time = match self.way {
@@ -62,17 +73,24 @@ impl Arkworks {
             from.read(0, &mut bytes[..count.min(3) * E::BYTES])?;
         }
         let mut first = 0;
+        // Parts that are begun, before the first of them is settled.
+        let mut begun = VecDeque::new();
         for part in bytes.chunks_mut(at_a_time * E::BYTES) {
+            let elements = (part.len() / E::BYTES) as u64;
             if let Way::LendsMemory { .. } = self.way {
-                let mut lent = Budget::unlimited().buffer(part.len(), "lent")?;
-                lent.fill(0xee);
-                from.read_in_place(first, &mut lent[..part.len()])?;
-                part.copy_from_slice(&lent[..part.len()]);
+                let mut lender = Lender::new(Budget::unlimited().buffer(part.len(), "lent")?);
+                lender.memory().unwrap().fill(0xee);
+                let arrivals = from.begin(first, lender.lend(part.len()).unwrap())?;
+                begun.push_back((part, lender, arrivals));
+                if begun.len() == 3 {
+                    begun.pop_front().map(settle).transpose()?;
+                }
             } else {
                 from.read(first, part)?;
             }
-            first += (part.len() / E::BYTES) as u64;
+            first += elements;
         }
+        begun.into_iter().try_for_each(settle)?;
         Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
     }
 
