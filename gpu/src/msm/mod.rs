@@ -63,7 +63,7 @@ pub fn columns_of<'a>(
     Columns(points.chain(scalars).collect())
 }
 
-/// Sources, and the bytes of an element of each.
+/// Columns, each with the bytes of an element.
 struct Columns<'a>(Vec<(u64, Box<dyn Source + 'a>)>);
 
 impl Source for Columns<'_> {
@@ -72,8 +72,8 @@ impl Source for Columns<'_> {
         let (first, count) = (offset / element_bytes, into.len() as u64 / element_bytes);
         let mut arrivals = Arrivals::default();
         for (bytes, source) in &mut self.0 {
-            let own = into.take_first((count * *bytes) as usize);
-            arrivals.append(source.begin(first * *bytes, own)?);
+            let part = into.take_first((count * *bytes) as usize);
+            arrivals.append(source.begin(first * *bytes, part)?);
         }
         Ok(arrivals)
     }

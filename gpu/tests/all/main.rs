@@ -6,6 +6,7 @@
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod accelerator_devices;
+mod accelerator_groups;
 mod accelerator_jobs;
 mod accelerator_on_device;
 mod accelerator_plan;
