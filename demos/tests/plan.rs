@@ -6,12 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ark_bn254::G1Projective;
 use halo2_axiom::spillproof::OpeningScheme;
 use spillproof_circuits::axiom::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
 use spillproof_engine::Session;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -114,18 +113,15 @@ impl Recording {
 }
 
 impl Accelerator for Recording {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         let points = job.scalars.iter().map(|scalars| scalars.len).max();
         let leased = job.scalars.iter().map(|scalars| scalars.source.lease_bytes());
         let job = Job::Sums {
             points: points.unwrap_or(0),
+            bases: job.bases.counts(),
             columns: job.scalars.len() as u64,
             step: job.parts.as_ref().map(|parts| parts.step),
-            bases_bytes: job.bases.lease_bytes(),
+            bases_bytes: job.bases.iter().map(|bases| bases.source.lease_bytes()).sum(),
             scalars_bytes: leased.max().unwrap_or(0),
         };
         self.enter(job, budget)

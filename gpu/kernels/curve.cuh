@@ -1,5 +1,5 @@
-// Points of a short Weierstrass curve y^2 = x^3 + b, without a (BN254 G1, Pallas, Vesta), in affine and XYZZ
-// coordinates.
+// Points of a short Weierstrass curve y^2 = x^3 + b, without a (both groups of BN254, Pallas, Vesta), in affine and
+// XYZZ coordinates.
 //
 // XYZZ (Sutherland; formulas madd-2008-s, add-2008-s, dbl-2008-s-1 and mdbl-2008-s-1 of the Explicit-Formulas
 // Database): x = X / ZZ, y = Y / ZZZ with ZZ^3 = ZZZ^2. The point at infinity has ZZ = 0, so zeroed memory is
@@ -8,7 +8,7 @@
 // Every case is exact: infinity on either side, equal points, opposite points. The curves have no points of
 // order two.
 #pragma once
-#include "field.cuh"
+#include "fp2.cuh"
 
 namespace spk {
 
@@ -53,17 +53,6 @@ template <class F> SPK_CALL Xyzz<F> double_affine(Affine<F> p) {
     return r;
 }
 
-template <class F> SPK_CALL Xyzz<F> double_point(Xyzz<F> p) {
-    // The formula for ZZ = ZZZ = 1, then scaled by ZZ and ZZZ: infinity needs no case.
-    Affine<F> q;
-    q.x = p.x;
-    q.y = p.y;
-    Xyzz<F> r = double_affine(q);
-    r.zz = mul_called(r.zz, p.zz);
-    r.zzz = mul_called(r.zzz, p.zzz);
-    return r;
-}
-
 // sum += p: 10 multiplications. The hot loop of an MSM, so all of it is inlined but the doubling.
 template <class F> SPK_INLINE void add_affine(Xyzz<F> &sum, const Affine<F> &p) {
     if (is_infinity(p)) {
@@ -91,43 +80,67 @@ template <class F> SPK_INLINE void add_affine(Xyzz<F> &sum, const Affine<F> &p) 
     sum.zzz = mul(sum.zzz, cube);
 }
 
-// a + b: 14 multiplications, called.
-template <class F> SPK_CALL Xyzz<F> add_points(Xyzz<F> a, Xyzz<F> b) {
-    if (is_infinity(a)) {
-        return b;
+// The functions below have their operands in memory and load a coordinate when they need it: two points of the second
+// group do not fit a thread's registers. `to` may be an operand.
+
+// *to = 2 *p. Infinity needs no case: the formula for ZZ = ZZZ = 1, scaled by ZZ and ZZZ.
+template <class F> SPK_CALL void double_point(Xyzz<F> *to, const Xyzz<F> *p) {
+    F y = load(&p->y);
+    F u = twice(y);
+    F v = mul_called(u, u);
+    F w = mul_called(u, v);
+    F x = load(&p->x);
+    F s = mul_called(x, v);
+    F m = mul_called(x, x);
+    m = add(twice(m), m);
+    x = sub(mul_called(m, m), twice(s));
+    store(&to->y, sub(mul_called(m, sub(s, x)), mul_called(w, y)));
+    store(&to->x, x);
+    store(&to->zz, mul_called(v, load(&p->zz)));
+    store(&to->zzz, mul_called(w, load(&p->zzz)));
+}
+
+// *a += *b: 14 multiplications.
+template <class F> SPK_CALL void add_points(Xyzz<F> *a, const Xyzz<F> *b) {
+    if (is_zero(load(&b->zz))) {
+        return;
     }
-    if (is_infinity(b)) {
-        return a;
+    if (is_zero(load(&a->zz))) {
+        store(a, load(b));
+        return;
     }
-    F xa = mul_called(a.x, b.zz);
-    F ya = mul_called(a.y, b.zzz);
-    F dx = sub(mul_called(b.x, a.zz), xa);
-    F dy = sub(mul_called(b.y, a.zzz), ya);
+    F xa = mul_called(load(&a->x), load(&b->zz));
+    F ya = mul_called(load(&a->y), load(&b->zzz));
+    F dx = sub(mul_called(load(&b->x), load(&a->zz)), xa);
+    F dy = sub(mul_called(load(&b->y), load(&a->zzz)), ya);
     if (is_zero(dx)) {
-        return is_zero(dy) ? double_point(a) : Xyzz<F>::infinity();
+        if (is_zero(dy)) {
+            double_point(a, b);
+        } else {
+            store(a, Xyzz<F>::infinity());
+        }
+        return;
     }
-    Xyzz<F> r;
     F square = mul_called(dx, dx);
     F cube = mul_called(square, dx);
     F q = mul_called(xa, square);
-    r.x = sub(sub(mul_called(dy, dy), cube), twice(q));
-    r.y = sub(mul_called(dy, sub(q, r.x)), mul_called(ya, cube));
-    r.zz = mul_called(mul_called(a.zz, b.zz), square);
-    r.zzz = mul_called(mul_called(a.zzz, b.zzz), cube);
-    return r;
+    F x = sub(sub(mul_called(dy, dy), cube), twice(q));
+    store(&a->x, x);
+    store(&a->y, sub(mul_called(dy, sub(q, x)), mul_called(ya, cube)));
+    store(&a->zz, mul_called(mul_called(load(&a->zz), load(&b->zz)), square));
+    store(&a->zzz, mul_called(mul_called(load(&a->zzz), load(&b->zzz)), cube));
 }
 
-// factor * p, by doubling and adding.
-template <class F> SPK_CALL Xyzz<F> times(Xyzz<F> p, u32 factor) {
-    Xyzz<F> r = Xyzz<F>::infinity();
+// *to = factor * *p, by doubling and adding; `to` is another place.
+template <class F> SPK_CALL void times(Xyzz<F> *to, const Xyzz<F> *p, u32 factor) {
+    store(to, Xyzz<F>::infinity());
     SPK_LOOP
     for (int bit = 31 - __clz(factor); bit >= 0; bit--) {
-        r = double_point(r);
+        double_point(to, to);
         if ((factor >> bit) & 1) {
-            r = add_points(r, p);
+            add_points(to, p);
         }
     }
-    return r;
 }
 
 // sums[i] += points[i], negative where the lowest bit of `signs[i]` says so.
@@ -143,14 +156,14 @@ SPK_INLINE void curve_add_affine(Xyzz<F> *sums, const Affine<F> *points, const u
 // sums[i] += points[i]
 template <class F> SPK_INLINE void curve_add(Xyzz<F> *sums, const Xyzz<F> *points, u32 n) {
     for (u32 i = thread_index(); i < n; i += thread_count()) {
-        store(sums + i, add_points(load(sums + i), load(points + i)));
+        add_points(sums + i, points + i);
     }
 }
 
-// sums[i] = factors[i] * sums[i]
-template <class F> SPK_INLINE void curve_times(Xyzz<F> *sums, const u32 *factors, u32 n) {
+// to[i] = factors[i] * points[i]
+template <class F> SPK_INLINE void curve_times(Xyzz<F> *to, const Xyzz<F> *points, const u32 *factors, u32 n) {
     for (u32 i = thread_index(); i < n; i += thread_count()) {
-        store(sums + i, times(load(sums + i), factors[i]));
+        times(to + i, points + i, factors[i]);
     }
 }
 
@@ -165,11 +178,13 @@ template <class F> SPK_INLINE void curve_times(Xyzz<F> *sums, const u32 *factors
                                           spk::u32 n) {                                                             \
         spk::curve_add(sums, points, n);                                                                            \
     }                                                                                                                 \
-    SPK_KERNEL void spk_curve_times_##curve(spk::Xyzz<spk::field> *sums, const spk::u32 *factors, spk::u32 n) {     \
-        spk::curve_times(sums, factors, n);                                                                         \
+    SPK_KERNEL void spk_curve_times_##curve(spk::Xyzz<spk::field> *to, const spk::Xyzz<spk::field> *points,         \
+                                            const spk::u32 *factors, spk::u32 n) {                                  \
+        spk::curve_times(to, points, factors, n);                                                                   \
     }
 
 SPK_CURVE(bn254, bn254_fq)
+SPK_CURVE(bn254_g2, bn254_fq2)
 #ifndef SPK_WITHOUT_PASTA
 SPK_CURVE(pallas, pasta_fp)
 SPK_CURVE(vesta, pasta_fq)

@@ -21,8 +21,9 @@
 //   reduce       segments of a window's buckets by running sums, weighted
 //   total        segments into one point for each window; 2^(c w) times that, summed up, is the result
 //
-// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` outlives a chunk: sums 128 W B,
-// pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials 128 W slots.
+// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` outlives a chunk: sums 128 W B (256 W B
+// in G2), pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials as sums,
+// for W slots.
 //
 // `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) *
 // split) of its row and is not the first piece of its run. There is at most one: pieces of a run are `split`
@@ -106,21 +107,22 @@ SPK_INLINE void add_pairs(Xyzz<F> &sum, const Affine<F> *points, const u32 *valu
     }
 }
 
+// A thread for each item: around a loop of G2's additions there are no registers left for another one.
 template <class F>
 SPK_INLINE void msm_accumulate(const Affine<F> *points, const u32 *values, const u32 *starts, const u32 *order, u32 n,
                                u32 buckets, u32 items, u32 split, Xyzz<F> *sums) {
-    for (u32 i = thread_index(); i < items; i += thread_count()) {
-        u32 item = order[i], window = item / buckets;
-        Run run = run_of(starts, buckets, window, item - window * buckets);
-        u32 length = run.to - run.from;
-        // Sorted by length: all later runs are empty, too.
-        if (length == 0) {
-            return;
-        }
-        Xyzz<F> sum = load(sums + item);
-        add_pairs(sum, points, values + size_t(window) * n + run.from, length < split ? length : split);
-        store(sums + item, sum);
+    if (thread_index() >= items) {
+        return;
     }
+    u32 item = order[thread_index()], window = item / buckets;
+    Run run = run_of(starts, buckets, window, item - window * buckets);
+    u32 length = run.to - run.from;
+    if (length == 0) {
+        return;
+    }
+    Xyzz<F> sum = load(sums + item);
+    add_pairs(sum, points, values + size_t(window) * n + run.from, length < split ? length : split);
+    store(sums + item, sum);
 }
 
 template <class F>
@@ -147,7 +149,7 @@ SPK_INLINE void msm_fold(const u32 *keys, const u32 *starts, u32 n, u32 buckets,
             continue;
         }
         Xyzz<F> *own = partials + size_t(blockIdx.y) * slots + slot;
-        store(own, add_points(load(own), load(own + stride)));
+        add_points(own, own + stride);
     }
 }
 
@@ -157,47 +159,57 @@ SPK_INLINE void msm_merge(const u32 *starts, u32 buckets, u32 items, u32 split, 
     for (u32 item = thread_index(); item < items; item += thread_count()) {
         u32 window = item / buckets;
         Run run = run_of(starts, buckets, window, item - window * buckets);
+        // The slot of its second piece.
+        u32 slot = run.from / split + 1;
         if (run.to - run.from > split) {
-            const Xyzz<F> *first = partials + size_t(window) * slots + run.from / split + 1;
-            store(sums + item, add_points(load(sums + item), load(first)));
+            add_points(sums + item, partials + size_t(window) * slots + slot);
         }
     }
 }
 
+// The place of a point in shared memory. The words behind it put those of a warp's threads into different banks.
+template <class F> struct alignas(SPK_ALIGN) Shared {
+    Xyzz<F> point;
+    u32 behind[4];
+};
+
 template <class F>
 SPK_INLINE void msm_reduce(const Xyzz<F> *sums, u32 buckets, u32 segment, u32 segments, Xyzz<F> *to) {
+    Shared<F> *shared = reinterpret_cast<Shared<F> *>(shared_words()) + threadIdx.x;
+    Xyzz<F> *running = &shared->point, *first_times = &shared[blockDim.x].point;
     for (u32 i = thread_index(); i < segments; i += thread_count()) {
         u32 first = i * segment, end = buckets - first < segment ? buckets : first + segment;
-        Xyzz<F> running = Xyzz<F>::infinity(), weighted = running;
+        Xyzz<F> *weighted = to + size_t(blockIdx.y) * segments + i;
+        store(running, Xyzz<F>::infinity());
+        store(weighted, Xyzz<F>::infinity());
         SPK_LOOP
         for (u32 bucket = end; bucket > first; bucket--) {
-            running = add_points(running, load(sums + size_t(blockIdx.y) * buckets + bucket - 1));
-            weighted = add_points(weighted, running);
+            add_points(running, sums + size_t(blockIdx.y) * buckets + bucket - 1);
+            add_points(weighted, running);
         }
         // Bucket `first` weighs 1 so far.
-        store(to + size_t(blockIdx.y) * segments + i, add_points(weighted, times(running, first)));
+        times(first_times, running, first);
+        add_points(weighted, first_times);
     }
 }
 
 template <class F> SPK_INLINE void msm_total(const Xyzz<F> *segments, u32 count, Xyzz<F> *to) {
-    Xyzz<F> *shared = reinterpret_cast<Xyzz<F> *>(shared_words());
-    Xyzz<F> sum = Xyzz<F>::infinity();
+    Shared<F> *shared = reinterpret_cast<Shared<F> *>(shared_words()) + threadIdx.x;
+    store(&shared->point, Xyzz<F>::infinity());
     SPK_LOOP
     for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
-        sum = add_points(sum, load(segments + size_t(blockIdx.y) * count + i));
+        add_points(&shared->point, segments + size_t(blockIdx.y) * count + i);
     }
-    store(shared + threadIdx.x, sum);
     __syncthreads();
     SPK_LOOP
     for (u32 half = blockDim.x / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {
-            sum = add_points(sum, load(shared + threadIdx.x + half));
-            store(shared + threadIdx.x, sum);
+            add_points(&shared->point, &shared[half].point);
         }
         __syncthreads();
     }
     if (threadIdx.x == 0) {
-        store(to + blockIdx.y, sum);
+        store(to + blockIdx.y, load(&shared->point));
     }
 }
 
@@ -234,11 +246,14 @@ SPK_KERNEL void spk_msm_lengths(const spk::u32 *starts, spk::u32 buckets, spk::u
     }
 }
 
-#define SPK_MSM(curve, field, scalar)                                                                                 \
+// The groups of one scalar field share the digits.
+#define SPK_DIGITS(curve, scalar)                                                                                     \
     SPK_KERNEL void spk_msm_digits_##curve(const spk::scalar *scalars, spk::u32 n, spk::u32 bits, spk::u32 windows, \
                                            spk::u32 *keys, spk::u32 *values) {                                      \
         spk::msm_digits(scalars, n, bits, windows, keys, values);                                                   \
-    }                                                                                                                 \
+    }
+
+#define SPK_MSM(curve, field)                                                                                         \
     SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
         spk_msm_accumulate_##curve(const spk::Affine<spk::field> *points, const spk::u32 *values,                   \
                                    const spk::u32 *starts, const spk::u32 *order, spk::u32 n, spk::u32 buckets,     \
@@ -271,8 +286,12 @@ SPK_KERNEL void spk_msm_lengths(const spk::u32 *starts, spk::u32 buckets, spk::u
         spk::msm_total(segments, count, to);                                                                        \
     }
 
-SPK_MSM(bn254, bn254_fq, bn254_fr)
+SPK_DIGITS(bn254, bn254_fr)
+SPK_MSM(bn254, bn254_fq)
+SPK_MSM(bn254_g2, bn254_fq2)
 #ifndef SPK_WITHOUT_PASTA
-SPK_MSM(pallas, pasta_fp, pasta_fq)
-SPK_MSM(vesta, pasta_fq, pasta_fp)
+SPK_DIGITS(pallas, pasta_fq)
+SPK_MSM(pallas, pasta_fp)
+SPK_DIGITS(vesta, pasta_fp)
+SPK_MSM(vesta, pasta_fq)
 #endif

@@ -11,6 +11,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("curve.cuh", include_str!("curve.cuh")),
     ("elementwise.cuh", include_str!("elementwise.cuh")),
     ("field.cuh", include_str!("field.cuh")),
+    ("fp2.cuh", include_str!("fp2.cuh")),
     ("goldilocks.cuh", include_str!("goldilocks.cuh")),
     ("msm.cuh", include_str!("msm.cuh")),
     ("ntt.cuh", include_str!("ntt.cuh")),

@@ -11,7 +11,6 @@
     SPK_HOST_ENTRY(spk_curve_add_affine_##curve, false)                                                               \
     SPK_HOST_ENTRY(spk_curve_add_##curve, false)                                                                      \
     SPK_HOST_ENTRY(spk_curve_times_##curve, false)                                                                    \
-    SPK_HOST_ENTRY(spk_msm_digits_##curve, false)                                                                     \
     SPK_HOST_ENTRY(spk_msm_accumulate_##curve, false)                                                                 \
     SPK_HOST_ENTRY(spk_msm_extras_##curve, false)                                                                     \
     SPK_HOST_ENTRY(spk_msm_fold_##curve, false)                                                                       \
@@ -27,9 +26,13 @@ SPK_FIELD_ENTRIES(pasta_fq)
 SPK_FIELD_ENTRIES(goldilocks)
 
 SPK_CURVE_ENTRIES(bn254)
+SPK_CURVE_ENTRIES(bn254_g2)
 SPK_CURVE_ENTRIES(pallas)
 SPK_CURVE_ENTRIES(vesta)
 
+SPK_HOST_ENTRY(spk_msm_digits_bn254, false)
+SPK_HOST_ENTRY(spk_msm_digits_pallas, false)
+SPK_HOST_ENTRY(spk_msm_digits_vesta, false)
 SPK_HOST_ENTRY(spk_sort_count, true)
 SPK_HOST_ENTRY(spk_scan, true)
 SPK_HOST_ENTRY(spk_sort_scatter, true)

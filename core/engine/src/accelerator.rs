@@ -14,28 +14,34 @@
 //!
 //! Where an accelerator's own memory is such that the host reads it as fast as any, and begins at a page,
 //! whole frames of a column on disk land in it and leave from it, past all other memory
-//! ([`ReadElements::read_in_place`]); for the accelerator it makes no difference.
+//! ([`ReadElements::begin`]); for the accelerator it makes no difference.
 
+mod arrivals;
+mod counted;
+mod groups;
 mod quotient;
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-mod counted;
-
+pub use arrivals::Arrivals;
+pub(crate) use arrivals::Piece;
 pub use counted::{CountedAccelerator, ProcessorOnly, TaskAccelerator, TaskAcceleratorGuard, processor_only};
 
-use ark_bn254::{Fr, G1Projective};
+use ark_bn254::Fr;
 
+pub use groups::{Group, Groups, Totals};
 pub use quotient::{Coset, InTiles, Input, Order, Program, RowSource, Run, TileEnds, Tiles};
 
 use crate::Result;
-use crate::budget::Budget;
+use crate::budget::{Budget, Lent};
 
 /// Bytes of a scalar.
 pub const SCALAR_BYTES: usize = 32;
-/// Bytes of a point: x, then y; zeros for infinity.
-pub const POINT_BYTES: usize = 64;
+/// Bytes of a point of G1: x, then y; zeros for infinity.
+pub const POINT_BYTES: usize = Group::G1.point_bytes() as usize;
+/// Bytes of a point of G2.
+pub const POINT_BYTES_OF_G2: usize = Group::G2.point_bytes() as usize;
 
 /// What an accelerator made of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +54,11 @@ pub enum Answer<T> {
 
 /// An accelerator. Its answers are as good as the processor's, bit for bit, or it declines.
 pub trait Accelerator: Debug + Send + Sync {
-    /// Sums of scalars times points: one for each vector of scalars.
+    /// Sums of scalars times points: one for each column of points and each vector of scalars.
     ///
     /// # Errors
     /// Those of the job's own ends. What goes wrong with the accelerator itself is a reason to decline.
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>>;
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Totals>>;
 
     /// A whole transform.
     ///
@@ -77,6 +83,29 @@ pub trait Accelerator: Debug + Send + Sync {
     }
 }
 
+/// Lines of elements, all of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The first element of the first line.
+    pub first: u64,
+    /// From the first element of a line to that of the next.
+    pub step: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Lines {
+    /// The first element of each.
+    fn firsts(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |line| self.first + line * self.step)
+    }
+
+    /// Bytes of a line, where all have `bytes`; 1 at least.
+    fn len_of(&self, bytes: usize) -> usize {
+        usize::try_from(self.count).map_or(1, |count| (bytes / count.max(1)).max(1))
+    }
+}
+
 /// Where elements come from.
 pub trait ReadElements {
     /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as
@@ -86,13 +115,31 @@ pub trait ReadElements {
     /// Of the disk or the budget; the job ends with it.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
 
-    /// As [`Self::read`], which only writes to `into`; this may read there too, to check what it has written,
-    /// as often as it likes. Not for write-combined memory.
+    /// As [`Self::read`], but the elements are there when the arrivals are settled, in whatever order those of
+    /// several parts are: meanwhile the disk works for all parts that were begun. Where the memory is readable
+    /// they may be checked there. What is in memory is copied before this returns, by all threads.
     ///
     /// # Errors
     /// As [`Self::read`].
-    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        self.read(first, into)
+    fn begin(&mut self, first: u64, mut into: Lent) -> Result<Arrivals> {
+        self.read(first, &mut into)?;
+        Ok(Arrivals::default())
+    }
+
+    /// Fills `into` with `lines`, one after the other.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_lines(&mut self, lines: Lines, into: &mut [u8]) -> Result<()> {
+        let len = lines.len_of(into.len());
+        let mut each = lines.firsts().zip(into.chunks_exact_mut(len));
+        each.try_for_each(|(first, line)| self.read(first, line))
+    }
+
+    /// Seconds in which the disk gives all elements, at the rates of the session, which are measured now if they
+    /// were not; 0 for elements in memory.
+    fn disk_seconds_to_read(&self) -> f64 {
+        0.0
     }
 
     /// The most that it leases between its first element and its last: who reads several at one time sees
@@ -116,6 +163,21 @@ pub trait WriteElements {
     /// # Errors
     /// As [`ReadElements::read`].
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Takes `lines`, which stand in `bytes` one after the other.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn write_lines(&mut self, lines: Lines, bytes: &[u8]) -> Result<()> {
+        let len = lines.len_of(bytes.len());
+        let mut each = lines.firsts().zip(bytes.chunks_exact(len));
+        each.try_for_each(|(first, line)| self.write(first, line))
+    }
+
+    /// Seconds in which the disk takes all elements, as [`ReadElements::disk_seconds_to_read`].
+    fn disk_seconds_to_write(&self) -> f64 {
+        0.0
+    }
 }
 
 impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
@@ -124,17 +186,44 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
     }
 }
 
-/// Sums over the same bases.
+/// Sums of the same number of terms.
 pub struct Sums<'a> {
-    /// Points, as many as the longest vector has scalars; read anew for each pass over them.
-    pub bases: Box<dyn ReadElements + 'a>,
-    /// Identity of the bases, so that an accelerator may keep them for later sums; none for bases that come in
-    /// another order than their own, or only in part.
-    pub bases_id: Option<BasesId>,
-    /// One sum each.
+    /// Columns of points: with each vector of scalars each of them makes a sum.
+    pub bases: Groups<Vec<Bases<'a>>>,
+    /// Vectors of scalars.
     pub scalars: Vec<Scalars<'a>>,
     /// The same sums in parts, for an accelerator that makes several at one time.
     pub parts: Option<Parts<'a>>,
+}
+
+/// A column of points, as many as the longest vector has scalars.
+pub struct Bases<'a> {
+    /// Where they come from; read anew for each pass over them.
+    pub source: Box<dyn ReadElements + 'a>,
+    /// Their identity, so that an accelerator may keep them for later sums; none for points that come in another
+    /// order than their own, or only in part.
+    pub id: Option<BasesId>,
+}
+
+impl Sums<'_> {
+    /// How many sums there are.
+    pub fn count(&self) -> u64 {
+        self.bases.counts().count() * self.scalars.len() as u64
+    }
+
+    /// How many sums there are in each group.
+    pub fn counts(&self) -> Groups<u64> {
+        let (bases, scalars) = (self.bases.counts(), self.scalars.len() as u64);
+        Groups {
+            g1: bases.g1 * scalars,
+            g2: bases.g2 * scalars,
+        }
+    }
+
+    /// Terms of the longest.
+    pub fn points(&self) -> u64 {
+        self.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0)
+    }
 }
 
 /// The identity of bases: jobs with an equal one use a prefix of the same points, as long as the process
@@ -229,6 +318,11 @@ pub trait InSteps {
     /// # Errors
     /// For a matrix that is not the transform's; of the disk or the budget.
     fn ends(&mut self, matrix: Matrix) -> Result<StepEnds<'_>>;
+
+    /// Seconds in which the disk moves what the processor's own transform would move.
+    fn disk_seconds(&self) -> f64 {
+        0.0
+    }
 }
 
 /// Where lines of elements come from and go to. None of them is read or written twice, and none begins anew.

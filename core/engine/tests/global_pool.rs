@@ -24,14 +24,14 @@ use std::sync::Arc;
 struct OnItsOwnThread;
 
 impl Accelerator for OnItsOwnThread {
-    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<accelerator::Totals>> {
         let n = job.scalars[0].len;
         let parts = job.parts.as_ref().expect("sums in parts");
         let sum = std::thread::scope(|scope| {
             let device = scope.spawn(|| -> Result<G1Projective> {
                 let mut job = (parts.of)(0..n)?;
                 let mut points = vec![0; n as usize * G1::BYTES];
-                job.bases.read(0, &mut points)?;
+                job.bases.g1[0].source.read(0, &mut points)?;
                 let mut scalars = vec![0; n as usize * Fr::BYTES];
                 job.scalars[0].source.read(0, &mut scalars)?;
                 let terms = scalars
@@ -48,7 +48,10 @@ impl Accelerator for OnItsOwnThread {
             });
             device.join().expect("no panic")
         });
-        Ok(Answer::Done(vec![sum?]))
+        Ok(Answer::Done(accelerator::Totals {
+            g1: vec![sum?],
+            g2: Vec::new(),
+        }))
     }
 
     fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {

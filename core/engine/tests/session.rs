@@ -5,8 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ark_bn254::{Fr, G1Projective};
-use ark_ff::AdditiveGroup;
+use ark_bn254::Fr;
 use rayon::prelude::*;
 use spillproof_commit::{generate_scratch, kzg};
 use spillproof_engine::Error;
@@ -146,8 +145,8 @@ fn suspended_is_no_session_until_the_guard_goes() {
 struct Zero;
 
 impl Accelerator for Zero {
-    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
-        Ok(Answer::Done(vec![G1Projective::ZERO; job.scalars.len()]))
+    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<accelerator::Totals>> {
+        Ok(Answer::Done(accelerator::Totals::infinity(job.counts())))
     }
 
     fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {

@@ -23,7 +23,7 @@ use spillproof_engine::checkpoint::Checkpoints;
 use spillproof_engine::column::{Column, Draft, Element, Placement};
 use spillproof_engine::error::{Error, Invalid, Result};
 use spillproof_engine::step;
-use spillproof_engine::stream::{DealtTransforms, Redeal, Terms, combine_columns};
+use spillproof_engine::stream::{DealtTransforms, Redeal, Terms, combine_columns, msm_of};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_ranks::Ranks;
@@ -34,7 +34,7 @@ pub use self::key_share::{KeyShare, OfRank};
 pub use self::shares::{Cut, Shares};
 use self::shares::{POLYNOMIALS, SCALAR_BYTES, width};
 use super::constraints::Share;
-use super::proof::{Sums, public_signals_of, sum, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c};
+use super::proof::{Sums, public_signals_of, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c};
 use super::quotient::{self, product_less, transforms};
 use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
 
@@ -454,7 +454,7 @@ impl<E: PairingCurve> Part<'_, E> {
             };
             let mut total = Projective::default();
             for terms in terms {
-                total += sum::<E::G1Config>(&self.key.h, quotient, terms)?;
+                total += msm_of::<E::G1Config>(&self.key.h, quotient, terms)?;
             }
             Ok(total)
         })

@@ -5,14 +5,13 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::Zero;
 
 use super::constraints::Share;
-use super::{PairingCurve, ProvingKey, Shape, VerifyingKey, quotient};
+use super::{PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, quotient};
 use spillproof_engine::Result;
 use spillproof_engine::accelerator::TaskAccelerator;
 use spillproof_engine::column::{Column, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::step;
-use spillproof_engine::stream::{Scalars, Terms, msm, msm_of};
-use spillproof_kernels::curve::{Curve, Point};
+use spillproof_engine::stream::{Scalars, Terms, msm, msm_of, sums_over};
 
 /// A proof.
 pub struct Proof<E: PairingCurve> {
@@ -149,9 +148,13 @@ impl<E: PairingCurve> Sums<E> {
         };
         let h = {
             let _step = step!(workspace, "sum over H");
-            sum::<E::G1Config>(&key.h, &quotient, Terms::first(quotient.len()))?
+            let sums = msm::<E::G1Config>(&key.h, &[Scalars::Column(&quotient)])?;
+            sums.into_iter().next().unwrap_or_default()
         };
         drop(quotient);
+        if let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness)? {
+            return Ok(Self { a, b_g1, b_g2, c, h });
+        }
         let terms = Terms::first(shape.signals);
         Ok(Self {
             a: sum_over_a(key, witness, terms)?,
@@ -191,13 +194,33 @@ impl<E: PairingCurve> Sums<E> {
     }
 }
 
+/// The sums over A, B1 and C, and that over B2.
+type Together<E> = (
+    [Projective<<E as PairingGroups>::G1Config>; 3],
+    Projective<<E as PairingGroups>::G2Config>,
+);
+
+/// The sums over the witness as one job of an accelerator, which then has and sorts it once; `None` if the processor has
+/// to make them.
+fn sums_together<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+) -> Result<Option<Together<E>>> {
+    if witness.workspace().accelerator.is_none() {
+        return Ok(None);
+    }
+    let _step = step!(witness.workspace(), "sums over A, B1, C and B2");
+    let sums = sums_over::<E::G1Config, E::G2Config>(witness, &[&key.a, &key.b_g1, &key.c], &[&key.b_g2])?;
+    Ok(sums.and_then(|(first, second)| Some((first.try_into().ok()?, second.into_iter().next()?))))
+}
+
 pub(crate) fn sum_over_a<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
     terms: Terms,
 ) -> Result<Projective<E::G1Config>> {
     let _step = step!(witness.workspace(), "sum over A");
-    sum(&key.a, witness, terms)
+    msm_of(&key.a, witness, terms)
 }
 
 pub(crate) fn sum_over_b_g1<E: PairingCurve>(
@@ -206,7 +229,7 @@ pub(crate) fn sum_over_b_g1<E: PairingCurve>(
     terms: Terms,
 ) -> Result<Projective<E::G1Config>> {
     let _step = step!(witness.workspace(), "sum over B1");
-    sum(&key.b_g1, witness, terms)
+    msm_of(&key.b_g1, witness, terms)
 }
 
 pub(crate) fn sum_over_b_g2<E: PairingCurve>(
@@ -215,7 +238,7 @@ pub(crate) fn sum_over_b_g2<E: PairingCurve>(
     terms: Terms,
 ) -> Result<Projective<E::G2Config>> {
     let _step = step!(witness.workspace(), "sum over B2");
-    sum(&key.b_g2, witness, terms)
+    msm_of(&key.b_g2, witness, terms)
 }
 
 pub(crate) fn sum_over_c<E: PairingCurve>(
@@ -224,23 +247,7 @@ pub(crate) fn sum_over_c<E: PairingCurve>(
     terms: Terms,
 ) -> Result<Projective<E::G1Config>> {
     let _step = step!(witness.workspace(), "sum over C");
-    sum(&key.c, witness, terms)
-}
-
-/// Over all of both columns through [`msm`], which offers it to an accelerator; else over some of it.
-pub(crate) fn sum<P>(
-    bases: &Column<Point<P>>,
-    scalars: &Column<P::ScalarField>,
-    terms: Terms,
-) -> Result<Projective<P>>
-where
-    P: Curve,
-{
-    if terms != Terms::first(scalars.len()) {
-        return msm_of::<P>(bases, scalars, terms);
-    }
-    let sums = msm::<P>(bases, &[Scalars::Column(scalars)])?;
-    Ok(sums.into_iter().next().unwrap_or_default())
+    msm_of(&key.c, witness, terms)
 }
 
 /// The first `public` values of a witness after the constant one: its public signals.

@@ -214,6 +214,7 @@ impl From<Cut> for How {
                 share_points,
                 chunk_points,
                 window_bits,
+                ..
             } => Self::Streamed {
                 columns_per_pass: columns,
                 passes,

@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use ark_bn254::G1Projective;
+use spillproof_engine::accelerator::Totals;
 
 use super::stop::Stop;
 use crate::lock::locked;
@@ -25,12 +25,12 @@ pub(super) struct Share {
 
 /// Makes the sums of shares on one device, on a thread of its own. Any [`Stop`] but that of the host ends the
 /// work of this device only.
-pub(super) type ShareWorker<'a> = Box<dyn FnMut(Share) -> Result<Vec<G1Projective>, Stop> + Send + 'a>;
+pub(super) type ShareWorker<'a> = Box<dyn FnMut(Share) -> Result<Totals, Stop> + Send + 'a>;
 
 /// Sums, and the points of each worker.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DealtSums {
-    pub sums: Vec<G1Projective>,
+    pub sums: Totals,
     /// In the order of the workers.
     pub points: Vec<u64>,
 }
@@ -46,7 +46,7 @@ pub(super) fn deal(points: u64, share_points: u64, workers: Vec<ShareWorker<'_>>
         state: Mutex::default(),
         changed: Condvar::new(),
     };
-    let parts: Vec<(Vec<G1Projective>, u64)> = std::thread::scope(|scope| {
+    let parts: Vec<(Option<Totals>, u64)> = std::thread::scope(|scope| {
         let start = |worker| std::thread::Builder::new().spawn_scoped(scope, || deck.work(worker));
         let threads: Vec<_> = workers.into_iter().map(start).collect();
         let joined = threads.into_iter().map(|thread| match thread {
@@ -56,7 +56,7 @@ pub(super) fn deal(points: u64, share_points: u64, workers: Vec<ShareWorker<'_>>
             // Its shares are the other devices', or the processor's.
             Err(error) => {
                 tracing::warn!(%error, "no thread can be started for a device");
-                (Vec::new(), 0)
+                (None, 0)
             }
         });
         joined.collect()
@@ -68,21 +68,25 @@ pub(super) fn deal(points: u64, share_points: u64, workers: Vec<ShareWorker<'_>>
     if deck.take(&mut state).is_some() {
         return Err(Stop::Declined(ALL_FAILED.to_owned()));
     }
-    let mut dealt = DealtSums::default();
+    let (mut total, mut of_workers) = (None, Vec::new());
     for (sums, points) in parts {
-        add(&mut dealt.sums, sums);
-        dealt.points.push(points);
+        if let Some(sums) = sums {
+            add(&mut total, sums);
+        }
+        of_workers.push(points);
     }
-    Ok(dealt)
+    Ok(DealtSums {
+        sums: total.unwrap_or_default(),
+        points: of_workers,
+    })
 }
 
-/// Adds sums; the total is empty before the first share.
-fn add(total: &mut Vec<G1Projective>, sums: Vec<G1Projective>) {
-    if total.is_empty() {
-        *total = sums;
-        return;
+/// Adds sums; there is no total before the first share.
+fn add(total: &mut Option<Totals>, sums: Totals) {
+    match total {
+        Some(total) => total.add(&sums),
+        None => *total = Some(sums),
     }
-    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
 }
 
 /// The shares, as they are handed out.
@@ -155,8 +159,8 @@ impl Deck {
     }
 
     /// The work of the thread of a device: its sums, and their points.
-    fn work(&self, mut worker: ShareWorker<'_>) -> (Vec<G1Projective>, u64) {
-        let (mut total, mut points) = (Vec::new(), 0);
+    fn work(&self, mut worker: ShareWorker<'_>) -> (Option<Totals>, u64) {
+        let (mut total, mut points) = (None, 0);
         while let Some(in_work) = self.next() {
             match worker(in_work.share) {
                 Ok(sums) => {
@@ -180,19 +184,23 @@ impl Deck {
 
 #[cfg(test)]
 mod tests {
-    use ark_bn254::Fr;
+    use ark_bn254::{Fr, G1Projective, G2Projective};
     use ark_ec::PrimeGroup;
 
     use super::*;
 
-    /// Two sums over a range: of the numbers of its points, and of their squares, times the generator.
-    fn sums(share: Share) -> Vec<G1Projective> {
+    /// Sums over a range: of the numbers of its points, and of their squares, times the generators.
+    fn sums(share: Share) -> Totals {
         let numbers = || (share.first..share.first + share.points).map(Fr::from);
-        let times = |scalar: Fr| G1Projective::generator() * scalar;
-        vec![times(numbers().sum()), times(numbers().map(|x| x * x).sum())]
+        let [sum, squares]: [Fr; 2] = [numbers().sum(), numbers().map(|x| x * x).sum()];
+        let (g1, g2) = (G1Projective::generator(), G2Projective::generator());
+        Totals {
+            g1: vec![g1 * sum, g1 * squares],
+            g2: vec![g2 * sum],
+        }
     }
 
-    fn all(points: u64) -> Vec<G1Projective> {
+    fn all(points: u64) -> Totals {
         sums(Share { first: 0, points })
     }
 

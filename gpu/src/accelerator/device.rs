@@ -1,12 +1,12 @@
 //! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
-use spillproof_engine::accelerator::BasesId;
+use spillproof_engine::accelerator::{BasesId, Groups};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 use super::rates::KnownRates;
 use super::slots::{SlotCache, Staging};
 use crate::kernels::{Cache, Kernels};
-use crate::msm::{Bases, BasesLocation, Msm, MsmPlan};
+use crate::msm::{Bases, BasesLocation, Msm, MsmPlan, SumsSize};
 use crate::ntt::{Ntt, NttPlan, NttSpec};
 use crate::program::{DeviceProgram, ProgramKernels};
 use crate::{Error, Gpu, Result, Vram};
@@ -14,20 +14,27 @@ use crate::{Error, Gpu, Result, Vram};
 /// Points that stay take at most this part of the device memory, all together.
 const BASES_PART: u64 = 2;
 
-/// Points of sums on a device, or an id and a length for points that will be streamed there.
+/// Columns of points of sums on a device, or ids and a length for points that will be streamed there.
 #[derive(Debug)]
 pub(super) struct ResidentBases {
-    id: BasesId,
+    key: BasesKey,
     points: u64,
     bases: Option<Bases>,
     /// Whether the points are on the device.
     pub are_resident: bool,
 }
 
+/// The columns of points of a job, each with its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BasesKey {
+    pub columns: Groups<u64>,
+    pub ids: Vec<BasesId>,
+}
+
 impl ResidentBases {
     /// Bytes of device memory of the points.
     pub fn vram_bytes(&self) -> u64 {
-        Bases::vram_bytes(self.points)
+        Bases::vram_bytes(self.key.columns, self.points)
     }
 }
 
@@ -71,6 +78,13 @@ impl Device {
             slots: SlotCache::new(gpu, staging, devices),
             measured: KnownRates::default(),
         }
+    }
+
+    /// Gives it kernels and rates.
+    #[cfg(test)]
+    pub fn knows(&mut self, kernels: Kernels, rates: KnownRates) {
+        self.kernels = Some(kernels);
+        self.measured = rates;
     }
 
     pub fn gpu(&self) -> &Gpu {
@@ -123,20 +137,20 @@ impl Device {
         self.bases.clear();
     }
 
-    /// The resident points with this id for a sum of `points` points, or an entry for them if they are not
-    /// resident; `None` if they must not stay or do not fit. The sum owns them until it puts them back. Uses
+    /// The resident columns of these ids for sums of `points` points, or an entry for them if they are not
+    /// resident; `None` if they must not stay or do not fit. The sums own them until they put them back. Uses
     /// no device memory yet.
-    pub fn take_bases(&mut self, id: Option<BasesId>, points: u64) -> Result<Option<ResidentBases>> {
-        let Some(id) = id else {
+    pub fn take_bases(&mut self, key: Option<BasesKey>, points: u64) -> Result<Option<ResidentBases>> {
+        let Some(key) = key else {
             return Ok(None);
         };
-        if let Some(at) = self.bases.iter().position(|resident| resident.id == id) {
+        if let Some(at) = self.bases.iter().position(|resident| resident.key == key) {
             let resident = self.bases.remove(at);
             if resident.points >= points {
                 return Ok(Some(resident));
             }
         }
-        let Some(resident) = self.entry_for_bases(id, points)? else {
+        let Some(resident) = self.entry_for_bases(key, points)? else {
             return Ok(None);
         };
         let most_bytes = self.bases_bytes_max()?;
@@ -147,9 +161,9 @@ impl Device {
     }
 
     /// An entry for points that are not resident, if they may stay.
-    pub fn entry_for_bases(&mut self, id: BasesId, points: u64) -> Result<Option<ResidentBases>> {
+    pub fn entry_for_bases(&mut self, key: BasesKey, points: u64) -> Result<Option<ResidentBases>> {
         let resident = ResidentBases {
-            id,
+            key,
             points,
             bases: None,
             are_resident: false,
@@ -163,7 +177,11 @@ impl Device {
     /// # Errors
     /// [`Error::TooSmall`] if they do not fit.
     pub fn plan_over_bases(&mut self, points: u64, budget: &Budget) -> Result<MsmPlan> {
-        let (limit_bytes, bytes) = (self.vram_bytes()?, Bases::vram_bytes(points));
+        let size = SumsSize {
+            location: BasesLocation::Resident,
+            ..SumsSize::one(points)
+        };
+        let (limit_bytes, bytes) = (self.vram_bytes()?, Bases::vram_bytes(size.bases, points));
         let too_small = |smallest_bytes| Error::TooSmall {
             what: format!("an MSM of {points} points that stay"),
             memory: "device memory",
@@ -175,15 +193,13 @@ impl Device {
         }
         let slot_bytes = self.slots.slot_bytes_max(budget, false);
         let left_bytes = limit_bytes - bytes;
-        MsmPlan::of_columns(points, 1, BasesLocation::Resident, left_bytes, slot_bytes).map_err(|error| {
-            match error {
-                Error::TooSmall {
-                    memory: "device memory",
-                    smallest_bytes,
-                    ..
-                } => too_small(smallest_bytes.saturating_add(bytes)),
-                other => other,
-            }
+        MsmPlan::of(size, left_bytes, slot_bytes).map_err(|error| match error {
+            Error::TooSmall {
+                memory: "device memory",
+                smallest_bytes,
+                ..
+            } => too_small(smallest_bytes.saturating_add(bytes)),
+            other => other,
         })
     }
 
@@ -191,7 +207,9 @@ impl Device {
     pub fn memory_of_bases<'s>(&mut self, resident: &'s mut ResidentBases) -> Result<&'s Bases> {
         let bases = match resident.bases.take() {
             Some(bases) => bases,
-            None => self.making_room(|vram, _| Bases::reserve(vram, resident.points))?,
+            None => {
+                self.making_room(|vram, _| Bases::reserve(vram, resident.key.columns, resident.points))?
+            }
         };
         Ok(resident.bases.insert(bases))
     }

@@ -2,9 +2,9 @@
 //! `spillproof` offers, or declines them with a reason.
 //!
 //! ```text
-//! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> ring -> answer
-//!              |                            |                         |                                            |
-//!              '----------------------------'-- declined with a reason '---------------- the device failed ---------'
+//! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> filled -> ring -> answer
+//!              |                            |                         |                                       |       |
+//!              '----------------------------'-- declined with a reason '--------------------- slow to read? ---'-------' the device failed
 //! ```
 //!
 //! - Kernels are compiled at the first job and kept; those of a quotient's program serve all programs of its
@@ -40,14 +40,15 @@ mod shared;
 mod slots;
 mod stop;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod transform;
 mod worth;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
@@ -217,24 +218,22 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
 }
 
 impl Accelerator for GpuAccelerator {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }
-        let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
         self.attempt(
             &self.book,
             Jobs {
                 kind: JobKind::Sum,
-                count: job.scalars.len() as u64,
+                count: job.count(),
             },
             |_, device| {
-                JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
-                sums::sum_all(device, job, HostRoom::all_of(budget))
+                let one = JobSize::Sum(job.points()).worth(self.offload, device, budget)?;
+                let mut worth = one.times(job.counts().count());
+                let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
+                self.book.taken(JobKind::Sum, &worth);
+                Ok(sums)
             },
         )
     }
@@ -242,15 +241,19 @@ impl Accelerator for GpuAccelerator {
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut begun = None;
         self.attempt(&self.book, Jobs::one(JobKind::Transform), |_, device| {
-            JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
-            transform::transform(device, job, budget, &mut begun)
+            let mut worth = JobSize::Transform(job.log_n).worth(self.offload, device, budget)?;
+            transform::transform(device, job, budget, &mut begun, &mut worth)?;
+            self.book.taken(JobKind::Transform, &worth);
+            Ok(())
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device| {
-            JobSize::Quotient(&CosetRequest::of(job)).is_worth_it(self.offload, device, budget)?;
-            quotient::compute(device, job, budget)
+            let mut worth = JobSize::Quotient(&CosetRequest::of(job)).worth(self.offload, device, budget)?;
+            quotient::compute(device, job, budget, &mut worth)?;
+            self.book.taken(JobKind::Quotient, &worth);
+            Ok(())
         })
     }
 
@@ -258,7 +261,7 @@ impl Accelerator for GpuAccelerator {
         let mut idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
         idle.next().is_some_and(|IdleDevice { mut device, .. }| {
             let size = JobSize::Transform(log_n);
-            size.is_worth_it(self.offload, &mut device, budget).is_ok()
+            size.worth(self.offload, &mut device, budget).is_ok()
                 && transform::plan(&mut device, log_n, budget).is_ok()
         })
     }

@@ -6,25 +6,25 @@
 //! the program of a quotient is compiled now and cached. The job's own memory on the host is leased and not
 //! allocated.
 //!
-//! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
-//! readers of a transform in two steps, beside its tile.
+//! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, how fast the data of a job is
+//! read, and the buffers of readers of a transform in two steps, beside its tile.
 
-use spillproof_engine::accelerator::{Answer, BasesId, Input, Program};
+use spillproof_engine::accelerator::{Answer, BasesId, Groups, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 
 use super::deal::ALL_FAILED;
-use super::device::Device;
+use super::device::{BasesKey, Device};
 use super::quotient::{self, CosetRequest};
 use super::rates::Seconds;
 use super::report::{Book, JobKind, Jobs, Report};
 use super::shared::{Sharing, SharingRequest};
 use super::slots::{HostRoom, SlotCache};
 use super::stop::Stop;
-use super::sums::VectorSize;
+use super::sums::{BasesSize, VectorSize};
 use super::worth::JobSize;
 use super::{GpuAccelerator, names, sums, transform};
-use crate::msm::BasesLocation;
+use crate::msm::{BasesLocation, SumsSize};
 use crate::ntt::NttMethod;
 use crate::program::ProgramMethod;
 
@@ -82,12 +82,14 @@ pub enum Executor {
 /// How a job is cut.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cut {
-    /// Sums over the same points.
+    /// Sums of the same number of terms.
     Sums {
-        /// Sums of the largest pass over the points.
+        /// Columns of points of the first pass.
+        bases: Groups<u64>,
+        /// Vectors of scalars of the first pass.
         columns: u64,
-        /// How often the points are streamed, if none of them are resident: once, if they stay. Points that
-        /// stay count as leased.
+        /// Passes that stream points, if none of them are resident: those after the first over points that stay do
+        /// not. Points that stay count as leased.
         passes: u64,
         /// Points of a device at one time: all, or a share.
         share_points: u64,
@@ -117,8 +119,7 @@ pub enum Cut {
 /// Sums that will be offered.
 #[derive(Debug, Clone, Copy)]
 struct SumsOffer<'a> {
-    /// Bytes that the end of the bases leases.
-    bases_bytes: u64,
+    bases: BasesSize,
     /// The vectors of one job, the longest first.
     sizes: &'a [VectorSize],
     /// Sums of all jobs.
@@ -172,23 +173,33 @@ impl GpuAccelerator {
         match offer.job {
             Offered::Sums {
                 points,
+                bases,
                 columns,
                 step,
                 bases_bytes,
                 scalars_bytes,
             } => {
-                let count = columns.saturating_mul(offer.count);
+                let all = SumsSize {
+                    bases,
+                    columns,
+                    ..SumsSize::one(points)
+                };
+                let count = all.sums().saturating_mul(offer.count);
                 let size = VectorSize {
                     len: points,
                     lease_bytes: scalars_bytes,
                 };
                 let sizes = vec![size; columns as usize];
                 let sums = SumsOffer {
-                    bases_bytes,
+                    bases: BasesSize {
+                        columns: bases,
+                        lease_bytes: bases_bytes,
+                    },
                     sizes: &sizes,
                     count,
                 };
-                let of_all = |one| times(one, columns as f64, columns as f64);
+                let weight = all.weight();
+                let of_all = |one| times(one, weight, weight);
                 let request = SharingRequest { points, step, count };
                 match self.sharing(book, request, budget)? {
                     Some(Answer::Done(sharing)) => {
@@ -256,7 +267,7 @@ impl GpuAccelerator {
     ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let mut seconds = None;
         let answer = self.attempt(book, jobs, |number, device| {
-            let worth = asked.is_worth_it(self.offload, device, budget);
+            let worth = asked.worth(self.offload, device, budget);
             seconds = asked.known_seconds(device, budget).ok().flatten();
             worth?;
             let fits = fits(device)?;
@@ -283,6 +294,7 @@ impl GpuAccelerator {
         let Sharing {
             mut idle,
             share_points,
+            ..
         } = sharing;
         let count = offer.count;
         let points = offer.sizes.first().map_or(0, |size| size.len);
@@ -338,15 +350,20 @@ impl GpuAccelerator {
         };
         // Devices take shares as they become idle, so each has about as many; the job comes `often` times.
         let (part, rest) = (points / devices.len() as u64, points % devices.len() as u64);
-        let often = count / (sizes.len() as u64).max(1);
+        let all = SumsSize {
+            bases: offer.bases.columns,
+            columns: sizes.len() as u64,
+            ..SumsSize::one(share_points)
+        };
+        let often = count / all.sums().max(1);
         let parts = devices.iter().enumerate();
         let parts = parts.map(|(at, number)| (*number, often * (part + u64::from((at as u64) < rest))));
         book.shared(parts, count);
-        let columns = sizes.len() as f64;
+        let weight = all.weight();
         let shares = points.div_ceil(share_points);
         let in_turn = shares.div_ceil(devices.len() as u64) as f64;
         let on_processor = points as f64 / share_points as f64;
-        let seconds = seconds.map(|share| times(share, columns * in_turn, columns * on_processor));
+        let seconds = seconds.map(|share| times(share, weight * in_turn, weight * on_processor));
         Ok((fits.on(devices), seconds))
     }
 
@@ -401,52 +418,57 @@ fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
     }
 }
 
-/// The plan of sums on one device; points with an id are streamed once, and stay if they fit.
 /// Points that are only planned.
 const PLANNED: BasesId = BasesId {
     frames: u64::MAX,
     first_frame: 0,
 };
 
+/// The plan of sums on one device; points with an id are streamed once, and stay if they fit.
 fn sums_that_fit(
     device: &mut Device,
     offer: SumsOffer<'_>,
     with_id: bool,
     room: HostRoom<'_>,
 ) -> Result<SizedCut, Stop> {
-    let SumsOffer {
-        bases_bytes, sizes, ..
-    } = offer;
+    let SumsOffer { bases, sizes, .. } = offer;
     let longest = sizes.first().map_or(0, |size| size.len);
     let mut resident = match with_id {
-        true => device.entry_for_bases(PLANNED, longest)?,
+        true => {
+            let key = BasesKey {
+                columns: bases.columns,
+                ids: vec![PLANNED; bases.columns.count() as usize],
+            };
+            device.entry_for_bases(key, longest)?
+        }
         false => None,
     };
-    let plans = match sums::plans(device, sizes, room.given_bytes, bases_bytes, resident.as_ref()) {
+    let passes = match sums::plans(device, bases, sizes, room.given_bytes, resident.as_ref()) {
         Err(Stop::Device(error)) if error.is_memory_short() && resident.take().is_some() => {
-            sums::plans(device, sizes, room.given_bytes, bases_bytes, None)?
+            sums::plans(device, bases, sizes, room.given_bytes, None)?
         }
-        plans => plans?,
+        passes => passes?,
     };
-    let Some(first) = plans.first() else {
+    let plans = || passes.iter().map(|pass| &pass.plan);
+    let Some(first) = plans().next() else {
         return Err(Stop::Declined("the job has no sums".into()));
     };
-    let slot_bytes = plans.iter().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
+    let slot_bytes = plans().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
     let pinned_bytes = SlotCache::bytes_of(slot_bytes, false);
     let _slots = room.budget.lease_map(pinned_bytes, "pinned slots")?;
     Ok(SizedCut {
         cut: Cut::Sums {
+            bases: first.size().bases,
             columns: first.columns(),
-            passes: plans
-                .iter()
-                .filter(|plan| plan.bases() == BasesLocation::Streamed)
+            passes: plans()
+                .filter(|plan| plan.size().location == BasesLocation::Streamed)
                 .count() as u64,
             share_points: first.points(),
             chunk_points: first.shape().chunk_points,
             window_bits: first.shape().window_bits,
         },
         vram_bytes: resident.map_or(0, |resident| resident.vram_bytes())
-            + plans.iter().map(|plan| plan.vram_bytes()).max().unwrap_or(0),
+            + plans().map(|plan| plan.vram_bytes()).max().unwrap_or(0),
         pinned_bytes,
     })
 }

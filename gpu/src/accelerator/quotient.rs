@@ -10,6 +10,7 @@ use spillproof_engine::budget::Budget;
 use spillproof_kernels::vector;
 
 use super::device::Device;
+use super::rates::{Reads, Worth, seconds};
 use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error, Values};
@@ -66,7 +67,12 @@ pub(super) fn plan(
 }
 
 /// Does the whole job.
-pub(super) fn compute(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
+pub(super) fn compute(
+    device: &mut Device,
+    job: &mut Coset<'_>,
+    budget: &Budget,
+    worth: &mut Worth,
+) -> Result<(), Stop> {
     let (program, plan) = plan(device, &CosetRequest::of(job), budget)?;
     tracing::debug!(?plan, method = ?program.method(), "a quotient on the device");
     let constants = CosetConstants {
@@ -75,10 +81,18 @@ pub(super) fn compute(device: &mut Device, job: &mut Coset<'_>, budget: &Budget)
         scale: job.scale,
     };
     let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
+    let by_the_processor = match worth.is_asked() {
+        true => job.in_tiles.disk_seconds(),
+        false => 0.0,
+    };
     let mut ends = job.in_tiles.ends(Tiles {
         log_tile_rows: plan.log_tile_rows(),
         chunk_rows: plan.chunk_rows(),
     })?;
+    let writing = match worth.is_asked() {
+        true => ends.output.disk_seconds_to_write(),
+        false => 0.0,
+    };
     let mut source = |offset: u64, into: &mut [u8]| {
         ends.input
             .read(element_at(offset), into)
@@ -90,7 +104,20 @@ pub(super) fn compute(device: &mut Device, job: &mut Coset<'_>, budget: &Budget)
             .map_err(BoxedError::from)
     };
     let (chunking, total_bytes) = DeviceCoset::chunking(&plan)?;
-    slots.upload.stage(&chunking, total_bytes, &mut source)?;
+    let (staged, seconds) = seconds(|| slots.upload.stage(&chunking, total_bytes, &mut source));
+    let reads = Reads {
+        seconds,
+        sample_bytes: staged?,
+        total_bytes,
+        writing,
+        by_the_processor,
+        is_beside: true,
+    };
+    if !worth.with_reads(reads) {
+        slots.upload.unstage();
+        device.slots.keep(slots);
+        return Err(Stop::slow_reads("the columns of a quotient"));
+    }
     let download = slots.download.as_mut().ok_or(Error::Unusable {
         what: "a job without slots for its download",
     })?;

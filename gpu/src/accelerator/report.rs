@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use super::rates::Worth;
 use crate::Error;
 use crate::lock::locked;
 
@@ -43,6 +44,8 @@ pub struct Report {
     devices: Vec<DeviceReport>,
     /// Sums that several devices made together.
     shared: u64,
+    /// Why devices took jobs of a kind, the last time.
+    taken: Vec<(JobKind, String)>,
     declined: Reasons,
 }
 
@@ -185,6 +188,13 @@ impl Book {
         }
     }
 
+    /// A job of this kind was worth a device, by the rates and reads of `worth`.
+    pub fn taken(&self, kind: JobKind, worth: &Worth) {
+        if let Some(why) = worth.why() {
+            locked(&self.report).taken(kind, why);
+        }
+    }
+
     /// A device leaves its share of `count` jobs, or all of them, to others.
     pub fn left(&self, device: usize, why: &str, count: u64) {
         locked(&self.report).left(device, why, count);
@@ -218,6 +228,7 @@ impl Report {
         Self {
             devices: devices.into_iter().map(of_device).collect(),
             shared: 0,
+            taken: Vec::new(),
             declined: Reasons::default(),
         }
     }
@@ -247,6 +258,11 @@ impl Report {
         self.sums() + self.transforms() + self.quotients() > 0
     }
 
+    /// Why devices took jobs, for each kind that they took: that of the last job. None where all jobs are wanted.
+    pub fn reasons_to_take(&self) -> &[(JobKind, String)] {
+        &self.taken
+    }
+
     /// Jobs that were offered and left to the processor.
     pub fn by_the_processor(&self) -> u64 {
         self.declined.count()
@@ -265,6 +281,13 @@ impl Report {
                 JobKind::Transform => of.transforms += count,
                 JobKind::Quotient => of.quotients += count,
             }
+        }
+    }
+
+    fn taken(&mut self, job: JobKind, why: String) {
+        match self.taken.iter_mut().find(|(known, _)| *known == job) {
+            Some((_, last)) => *last = why,
+            None => self.taken.push((job, why)),
         }
     }
 
@@ -355,6 +378,14 @@ impl fmt::Display for Report {
                 }
             }
         }
+        for (kind, why) in &self.taken {
+            let kind = match kind {
+                JobKind::Sum => "sums",
+                JobKind::Transform => "a transform",
+                JobKind::Quotient => "a quotient",
+            };
+            write!(f, "; {kind} in {why}")?;
+        }
         match self.by_the_processor() {
             0 => Ok(()),
             jobs => write!(f, "; {jobs} by the processor: {}", self.declined),
@@ -378,6 +409,13 @@ mod tests {
         assert_eq!(
             with_quotients.to_string(),
             "12 sums, 1 transform, 4 quotients on 0: a card"
+        );
+        let mut taken = report.clone();
+        taken.taken(JobKind::Sum, "1 s".into());
+        taken.taken(JobKind::Sum, "2 s".into());
+        assert_eq!(
+            taken.to_string(),
+            "12 sums, 1 transform on 0: a card; sums in 2 s"
         );
         report.declined("too small", 2);
         report.declined("too small", 1);

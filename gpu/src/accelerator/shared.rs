@@ -7,12 +7,12 @@
 //!
 //! Memory of the host: each device uses an equal part of the budget that is free when the job begins.
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Answer, Sums};
+use spillproof_engine::accelerator::{Answer, Sums, Totals};
 use spillproof_engine::budget::Budget;
 
 use super::deal::{DealtSums, Share, ShareWorker, deal};
-use super::report::Book;
+use super::rates::Worth;
+use super::report::{Book, JobKind};
 use super::slots::HostRoom;
 use super::stop::Stop;
 use super::worth::{JobSize, SMALL};
@@ -37,6 +37,8 @@ pub(super) struct SharingRequest {
 pub(super) struct Sharing<'a> {
     pub idle: Vec<IdleDevice<'a>>,
     pub share_points: u64,
+    /// What speaks for a share of one sum.
+    pub worth: Worth,
 }
 
 impl GpuAccelerator {
@@ -65,10 +67,14 @@ impl GpuAccelerator {
         // Devices are assumed to be alike: a share must be worth the first one.
         let asked = JobSize::Sum(share_points);
         match asked
-            .is_worth_it(self.offload, &mut first.device, budget)
+            .worth(self.offload, &mut first.device, budget)
             .map_err(Stop::sorted)
         {
-            Ok(()) => Ok(Some(Answer::Done(Sharing { idle, share_points }))),
+            Ok(worth) => Ok(Some(Answer::Done(Sharing {
+                idle,
+                share_points,
+                worth,
+            }))),
             Err(Stop::Host(error)) => Err(error),
             Err(Stop::Declined(why)) => Ok(Some(declined(book, why, count))),
             Err(Stop::Device(error)) => {
@@ -84,14 +90,14 @@ impl GpuAccelerator {
         &self,
         job: &Sums<'_>,
         budget: &Budget,
-    ) -> spillproof_engine::Result<Option<Answer<Vec<G1Projective>>>> {
-        let (book, count) = (&self.book, job.scalars.len() as u64);
-        let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+    ) -> spillproof_engine::Result<Option<Answer<Totals>>> {
+        let (book, count, points) = (&self.book, job.count(), job.points());
         let step = job.parts.as_ref().map(|parts| parts.step);
         let request = SharingRequest { points, step, count };
         let Sharing {
             mut idle,
             share_points,
+            worth,
         } = match self.sharing(book, request, budget)? {
             Some(Answer::Done(sharing)) => sharing,
             Some(Answer::Declined(why)) => return Ok(Some(Answer::Declined(why))),
@@ -107,7 +113,10 @@ impl GpuAccelerator {
                 let room = HostRoom { budget, given_bytes };
                 let made = (parts.of)(share.first..share.first + share.points)
                     .map_err(Stop::from)
-                    .and_then(|mut part| sums::sum_all(device, &mut part, room));
+                    .and_then(|mut part| {
+                        let mut worth = worth.times(count);
+                        sums::sum_all(device, &mut part, room, &mut worth)
+                    });
                 let why = match made.map_err(Stop::sorted) {
                     Err(Stop::Declined(why)) => why,
                     Err(Stop::Device(error)) => device.failed(&error),
@@ -124,6 +133,7 @@ impl GpuAccelerator {
             Err(Stop::Declined(why)) => return Ok(Some(declined(book, why, count))),
             Err(Stop::Device(error)) => return Ok(Some(declined(book, error.to_string(), count))),
         };
+        book.taken(JobKind::Sum, &worth.times(count));
         book.shared(idle.iter().map(|idle| idle.number).zip(points), count);
         Ok(Some(Answer::Done(sums)))
     }

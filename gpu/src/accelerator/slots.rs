@@ -150,13 +150,6 @@ pub(super) struct JobSlots {
     download_lease: Option<Lease>,
 }
 
-impl JobSlots {
-    /// Whether the host may read the slots of the upload.
-    pub fn may_read(&self) -> bool {
-        self.upload.caching() == Caching::Cached
-    }
-}
-
 impl SlotCache {
     /// A cache without slots, for one of `devices` devices.
     pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {

@@ -15,6 +15,13 @@ pub(super) enum Stop {
 }
 
 impl Stop {
+    /// Declines a job whose data is read so slowly that the processor is faster.
+    pub fn slow_reads(what: &str) -> Self {
+        Self::Declined(format!(
+            "{what} are read in more time than the processor takes, at the pace of the first"
+        ))
+    }
+
     /// Sorts errors by their cause: an error of the job's ends, which a ring passes on, is the host's; if the
     /// host lacks memory for a device, the job is declined, since the processor needs less.
     pub fn sorted(self) -> Self {

@@ -10,6 +10,7 @@ use spillproof_engine::accelerator::{Matrix, ReadElements, ReadWriteElements, Tr
 use spillproof_engine::budget::Budget;
 
 use super::device::Device;
+use super::rates::{Reads, Worth, seconds};
 use super::slots::JobSlots;
 use super::stop::Stop;
 use crate::error::Error;
@@ -51,6 +52,7 @@ pub(super) fn transform(
     job: &mut Transform<'_>,
     budget: &Budget,
     begun: &mut Option<bool>,
+    worth: &mut Worth,
 ) -> Result<(), Stop> {
     let transform = spec_of(job)?;
     let plan = plan(device, job.log_n, budget)?;
@@ -64,21 +66,51 @@ pub(super) fn transform(
     }
     let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
     let planned = NttJob { plan, transform };
-    match matrix {
+    let by_the_processor = match worth.is_asked() {
+        true => job.in_steps.disk_seconds(),
+        false => 0.0,
+    };
+    let is_done = match matrix {
         None => {
             let mut no_steps = no_steps_between();
-            let (input, output) = (&mut *job.input, &mut *job.output);
-            transform_elements(device, &mut slots, planned, input, &mut no_steps, output)?;
+            let ends = Ends {
+                from: &mut *job.input,
+                between: &mut no_steps,
+                to: &mut *job.output,
+                first_bytes: 0,
+                by_the_processor,
+            };
+            transform_elements(device, &mut slots, planned, ends, worth)?
         }
         Some(matrix) => {
-            let ends = job.in_steps.ends(matrix)?;
-            let (mut input, mut between, mut output) = (ends.input, ends.between, ends.output);
-            let (input, output) = (&mut *input, &mut *output);
-            transform_elements(device, &mut slots, planned, input, &mut *between, output)?;
+            let first_bytes = matrix.tile_bytes(budget.available_bytes());
+            let mut ends = job.in_steps.ends(matrix)?;
+            let ends = Ends {
+                from: &mut *ends.input,
+                between: &mut *ends.between,
+                to: &mut *ends.output,
+                first_bytes,
+                by_the_processor,
+            };
+            transform_elements(device, &mut slots, planned, ends, worth)?
         }
-    }
+    };
     device.slots.keep(slots);
-    Ok(())
+    match is_done {
+        true => Ok(()),
+        false => Err(Stop::slow_reads("the elements of a transform")),
+    }
+}
+
+/// The ends of a transform.
+pub(super) struct Ends<'e> {
+    pub from: &'e mut dyn ReadElements,
+    pub between: &'e mut dyn ReadWriteElements,
+    pub to: &'e mut dyn WriteElements,
+    /// Bytes that are read before the first element comes.
+    pub first_bytes: u64,
+    /// Seconds in which the disk moves what the processor's own transform moves.
+    pub by_the_processor: f64,
 }
 
 /// The elements between the steps of a transform that is done as a whole: none.
@@ -86,17 +118,37 @@ pub(super) fn no_steps_between() -> MemoryElements {
     MemoryElements::of_bn254(Vec::new())
 }
 
-/// Transforms elements by a plan.
+/// Transforms elements by a plan; `false` if it turned out not to be worth it.
 pub(super) fn transform_elements(
     device: &mut Device,
     slots: &mut JobSlots,
     job: NttJob,
-    from: &mut dyn ReadElements,
-    between: &mut dyn ReadWriteElements,
-    to: &mut dyn WriteElements,
-) -> Result<(), Stop> {
+    ends: Ends<'_>,
+    worth: &mut Worth,
+) -> Result<bool, Stop> {
     tracing::debug!(plan = ?job.plan, "transform on the device");
-    ntt::stage(&job.plan, &mut slots.upload, from)?;
+    let (staged, seconds) = seconds(|| ntt::stage(&job.plan, &mut slots.upload, ends.from));
+    // Each step reads all and writes all, before and behind the work of the device.
+    let (steps, writing) = match job.plan.method() {
+        _ if !worth.is_asked() => (0, 0.0),
+        NttMethod::InDeviceMemory => (1, ends.to.disk_seconds_to_write()),
+        NttMethod::TwoSteps { .. } => {
+            let between = ends.between.disk_seconds_to_write();
+            (2, between + ends.to.disk_seconds_to_write())
+        }
+    };
+    let reads = Reads {
+        seconds,
+        sample_bytes: staged?.max(ends.first_bytes),
+        total_bytes: steps * job.plan.total_bytes(),
+        writing,
+        by_the_processor: ends.by_the_processor,
+        is_beside: false,
+    };
+    if !worth.with_reads(reads) {
+        slots.upload.unstage();
+        return Ok(false);
+    }
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let slots = NttSlots {
@@ -106,7 +158,8 @@ pub(super) fn transform_elements(
         })?,
     };
     let ntt = device.ntt(job.plan, job.transform)?;
-    Ok(ntt.transform(slots, from, between, to)?)
+    ntt.transform(slots, ends.from, ends.between, ends.to)?;
+    Ok(true)
 }
 
 /// The transform in this crate's type: forward, or inverse with 1 / n, on a coset or not.

@@ -8,7 +8,6 @@
 //! Memory while it measures: the large job's data and the processor's buckets, leased.
 
 use std::fmt;
-use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::{AffineRepr, CurveGroup};
@@ -25,9 +24,9 @@ use spillproof_kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
 use super::device::Device;
 use super::quotient::CosetRequest;
-use super::rates::{JobRates, Offload, Seconds};
+use super::rates::{JobRates, Offload, Seconds, Worth, seconds};
 use super::stop::Stop;
-use super::transform::NttJob;
+use super::transform::{Ends, NttJob};
 use super::{quotient, sums, transform};
 use crate::error::BoxedError;
 use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
@@ -54,17 +53,18 @@ pub(super) enum JobSize<'a> {
 }
 
 impl JobSize<'_> {
-    /// Declines a job that is small or that the processor does faster, unless all jobs are wanted.
-    pub fn is_worth_it(&self, offload: Offload, device: &mut Device, budget: &Budget) -> Result<(), Stop> {
+    /// What speaks for the job. Declines one that is small or that the processor does faster, unless all jobs are
+    /// wanted.
+    pub fn worth(&self, offload: Offload, device: &mut Device, budget: &Budget) -> Result<Worth, Stop> {
         if offload == Offload::Always {
-            return Ok(());
+            return Ok(Worth::always());
         }
         if self.is_small() {
             return Err(Stop::Declined(format!("{self} is too small for a device")));
         }
         let seconds = self.seconds(device, budget)?;
         if seconds.is_less_on_the_device() {
-            return Ok(());
+            return Ok(Worth::of(seconds));
         }
         Err(Stop::Declined(format!(
             "{self}: the processor is faster, by measured rates"
@@ -164,12 +164,6 @@ impl fmt::Display for JobSize<'_> {
 
 fn transform_work(log_n: u32) -> f64 {
     f64::from(log_n) * (1u64 << log_n) as f64
-}
-
-fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
 }
 
 /// Scalars with random-looking bits: powers of a number.
@@ -288,8 +282,15 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<JobRates, 
                 let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
                 let job = NttJob { plan, transform };
                 let mut between = transform::no_steps_between();
-                transform::transform_elements(device, &mut slots, job, &mut from, &mut between, &mut to)
-                    .inspect(|()| device.slots.keep(slots))
+                let ends = Ends {
+                    from: &mut from,
+                    between: &mut between,
+                    to: &mut to,
+                    first_bytes: 0,
+                    by_the_processor: 0.0,
+                };
+                transform::transform_elements(device, &mut slots, job, ends, &mut Worth::always())
+                    .inspect(|_| device.slots.keep(slots))
             });
             done?;
             *taken = seconds;
@@ -348,7 +349,8 @@ fn measure_quotients(device: &mut Device, job: &CosetRequest<'_>, budget: &Budge
                 inputs: job.inputs.to_vec(),
                 in_tiles: Box::new(SameRows(&row)),
             };
-            let (done, seconds) = seconds(|| quotient::compute(device, &mut like_it, budget));
+            let (done, seconds) =
+                seconds(|| quotient::compute(device, &mut like_it, budget, &mut Worth::always()));
             done?;
             *taken = seconds;
         }

@@ -7,17 +7,18 @@
 
 use std::time::Instant;
 
-use ark_bn254::{Fq, FqConfig, Fr, FrConfig, G1Affine};
+use ark_bn254::{Fq, FqConfig, Fr, FrConfig, G1Affine, g1};
 use ark_ec::CurveGroup;
 use ark_ff::{FftField, Field, Fp256, MontBackend, MontConfig};
 use serde::Serialize;
+use spillproof_engine::accelerator::Group;
 use spillproof_engine::budget::Budget;
 
 use super::Facts;
 use super::launch::{ChainElements, ChainResults, Chains, threads};
 use crate::accelerator::{bytes_of, points};
 use crate::kernels::Kernels;
-use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
+use crate::msm::{POINT_BYTES, SCALAR_BYTES, point, sum_bytes};
 use crate::ring::{Chunking, Download, Ring, RingJob, Upload};
 use crate::vram::Vram;
 use crate::{Caching, Error, Gpu, Pinned, Result};
@@ -126,7 +127,7 @@ fn products<C: MontConfig<4>>(
 fn additions(vram: &Vram, kernels: &Kernels) -> Result<f64> {
     let from = points(u64::from(ELEMENTS));
     let affine: Vec<G1Affine> = from.iter().map(|point| point.to_affine()).collect();
-    let sizes = [POINT_BYTES, SUM_BYTES];
+    let sizes = [POINT_BYTES, sum_bytes(Group::G1)];
     let name = "spk_rate_add_bn254";
     steps_per_second(
         vram,
@@ -137,7 +138,7 @@ fn additions(vram: &Vram, kernels: &Kernels) -> Result<f64> {
         |thread, times, found| {
             let at = |index: u64| affine[(index % affine.len() as u64) as usize];
             let expected = at(thread) + at(thread + 1) * Fr::from(times);
-            point(found) == Some(expected.into_affine())
+            point::<g1::Config>(found) == Some(expected.into_affine())
         },
     )
 }

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ark_bn254::G1Projective;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::Budget;
 
 use crate::lock::locked;
@@ -77,11 +76,7 @@ impl AcceleratorSwitch {
 }
 
 impl Accelerator for AcceleratorSwitch {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
         self.ask(|accelerator| accelerator.sums(job, budget))
     }
 

@@ -1,4 +1,4 @@
-//! Multi-scalar multiplication over BN254's G1 on a device, of any length: points and scalars stream through
+//! Multi-scalar multiplication over both groups of BN254 on a device, of any length: points and scalars stream through
 //! a ring, buckets stay on the device.
 //!
 //! ```text
@@ -11,27 +11,31 @@
 //! whole life before anything is allocated. A sum has two hard synchronisations, whatever the number of
 //! chunks.
 //!
-//! Several sums over the same points are one job ([`MsmPlan::of_columns`], [`Msm::sum_columns`]): a chunk
-//! then has its points once and the scalars of each column. Each column has its own buckets; the columns
-//! share everything else. Points for several jobs may stay on the device ([`Bases`], [`PointSource`]); a
-//! chunk is then scalars only.
+//! Several columns of points, and several of scalars, are one job ([`SumsSize`], [`Msm::sum_columns`]): a chunk
+//! has each of them once, and the digits of a column of scalars are sorted once for all points. Each sum has its own
+//! buckets; the sums share everything else. Points for several jobs may stay on the device ([`Bases`],
+//! [`PointSource`]); a chunk is then scalars only.
 //!
-//! A chunk, and each part of it that is in a slot, of `m` points is `m` points of 64 bytes, then `m` scalars of 32 for each column, all in Montgomery
-//! form as in files ([`columns_of`] makes such a source). Points must be on the curve, (0, 0) is infinity;
-//! scalars must be below the order.
+//! A chunk, and each part of it that is in a slot, of `m` points is `m` points of each column, then `m` scalars of each
+//! column, all in Montgomery form as in files ([`columns_of`] makes such a source): 64 bytes for a point of G1, 128 for
+//! one of G2, which come after those of G1, and 32 for a scalar. Points must be on the curve, zeros are infinity; scalars
+//! must be below the order.
 
 mod bases;
 mod launch;
 mod plan;
 mod sort;
 
-use ark_bn254::{Fq, G1Affine, G1Projective};
+use ark_bn254::{Fq, g1, g2};
+use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
-use ark_ff::BigInt;
+use ark_ff::{BigInt, Field};
+use spillproof_engine::accelerator::{Arrivals, Group, Groups, Totals};
+use spillproof_engine::budget::Lent;
 
-pub use bases::Bases;
-pub(crate) use plan::SUM_BYTES;
-pub use plan::{BasesLocation, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, PassLimit, SCALAR_BYTES};
+pub use bases::{BaseColumns, Bases};
+pub(crate) use plan::sum_bytes;
+pub use plan::{BasesLocation, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES, SumsSize};
 
 use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Invalid, Result};
@@ -40,26 +44,38 @@ use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
 use crate::stream::Stream;
 use crate::vram::Vram;
 use launch::{Grid, Kernel, launch};
+use plan::SUM_OF_POINT;
 use sort::{Pairs, Sort, SortSize};
 
 const THREADS: u32 = 128;
+/// Dynamic shared memory that every device has.
+const SHARED_BYTES: u32 = 48 << 10;
 
-/// A source of chunks from a source of points, if they are streamed, and a source of scalars for each column.
+/// A source of chunks from a source for each column of points that is streamed, and for each column of scalars.
 pub fn columns_of<'a>(
-    mut points: Option<Box<dyn Source + 'a>>,
-    mut scalars: Vec<Box<dyn Source + 'a>>,
+    points: Vec<(Group, Box<dyn Source + 'a>)>,
+    scalars: Vec<Box<dyn Source + 'a>>,
 ) -> impl Source + 'a {
-    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-        let of_point = points.as_ref().map_or(0, |_| POINT_BYTES);
-        let element_bytes = of_point + scalars.len() as u64 * SCALAR_BYTES;
-        let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
-        let (of_points, of_scalars) = into.split_at_mut(count * of_point as usize);
-        if let Some(points) = &mut points {
-            points.fill(first * POINT_BYTES, of_points)?;
+    let points = points
+        .into_iter()
+        .map(|(group, source)| (group.point_bytes(), source));
+    let scalars = scalars.into_iter().map(|source| (SCALAR_BYTES, source));
+    Columns(points.chain(scalars).collect())
+}
+
+/// Columns, each with the bytes of an element.
+struct Columns<'a>(Vec<(u64, Box<dyn Source + 'a>)>);
+
+impl Source for Columns<'_> {
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        let element_bytes: u64 = self.0.iter().map(|(bytes, _)| bytes).sum();
+        let (first, count) = (offset / element_bytes, into.len() as u64 / element_bytes);
+        let mut arrivals = Arrivals::default();
+        for (bytes, source) in &mut self.0 {
+            let part = into.take_first((count * *bytes) as usize);
+            arrivals.append(source.begin(first * *bytes, part)?);
         }
-        let parts = of_scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
-        let mut each = scalars.iter_mut().zip(parts);
-        each.try_for_each(|(column, part)| column.fill(first * SCALAR_BYTES, part))
+        Ok(arrivals)
     }
 }
 
@@ -70,9 +86,9 @@ pub enum PointSource<'b> {
     Stream,
     /// They are streamed with their scalars, and copied to these bases for later runs. The copy is valid if
     /// this run succeeds.
-    StreamAndKeep(&'b Bases),
+    StreamAndKeep(BaseColumns<'b>),
     /// They are the first points of these bases; only scalars are streamed.
-    Resident(&'b Bases),
+    Resident(BaseColumns<'b>),
 }
 
 /// The device memory and kernels for sums by one plan. Runs one sum at a time.
@@ -96,6 +112,12 @@ struct Launches {
     sort: Sort,
     starts: Kernel,
     lengths: Kernel,
+    of_groups: Groups<GroupLaunches>,
+}
+
+/// The kernels of one group.
+#[derive(Debug)]
+struct GroupLaunches {
     accumulate: Kernel,
     extras: Kernel,
     fold: Kernel,
@@ -122,18 +144,15 @@ impl Msm {
     /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`].
     pub fn new(vram: &Vram, kernels: &Kernels, plan: MsmPlan) -> Result<Self> {
         let sizes = plan.sizes();
-        let of_the_curve = |name: &str| kernels.kernel(&format!("spk_msm_{name}_bn254"));
         let launches = Launches {
-            digits: of_the_curve("digits")?,
+            digits: kernels.kernel("spk_msm_digits_bn254")?,
             sort: Sort::new(kernels)?,
             starts: kernels.kernel("spk_msm_starts")?,
             lengths: kernels.kernel("spk_msm_lengths")?,
-            accumulate: of_the_curve("accumulate")?,
-            extras: of_the_curve("extras")?,
-            fold: of_the_curve("fold")?,
-            merge: of_the_curve("merge")?,
-            reduce: of_the_curve("reduce")?,
-            total: of_the_curve("total")?,
+            of_groups: Groups {
+                g1: GroupLaunches::new(kernels, "bn254")?,
+                g2: GroupLaunches::new(kernels, "bn254_g2")?,
+            },
         };
         let buffers = Buffers {
             buckets: vram.buffer(sizes.buckets, "MSM buckets")?,
@@ -159,7 +178,7 @@ impl Msm {
         &self.work.plan
     }
 
-    /// The sums of all columns, in order. `source` gives chunks as [`columns_of`] does: points, unless they
+    /// All sums: of each column of points in turn, with each column of scalars. `source` gives chunks as [`columns_of`] does: points, unless they
     /// are resident, then scalars. `upload` has slots of at least [`MsmPlan::slot_bytes`]; chunks of this job
     /// that are staged in them are used.
     ///
@@ -172,7 +191,7 @@ impl Msm {
         points: PointSource<'_>,
         upload: &mut Upload,
         source: &mut dyn Source,
-    ) -> Result<Vec<G1Projective>> {
+    ) -> Result<Totals> {
         self.queue(points, upload, source)?;
         self.collect()
     }
@@ -188,7 +207,7 @@ impl Msm {
         upload: &mut Upload,
         source: &mut S,
         meanwhile: impl FnOnce(&mut Upload, &mut S) -> Result<()>,
-    ) -> Result<Vec<G1Projective>> {
+    ) -> Result<Totals> {
         self.queue(points, upload, source)?;
         let staged = meanwhile(upload, source);
         let sums = self.collect();
@@ -199,92 +218,137 @@ impl Msm {
     /// Queues all work of the job. When this returns, the source has given all its bytes.
     fn queue(&mut self, points: PointSource<'_>, upload: &mut Upload, source: &mut dyn Source) -> Result<()> {
         let work = &self.work;
-        let resident = work.plan.bases() == BasesLocation::Resident;
+        let size = work.plan.size();
+        let resident = size.location == BasesLocation::Resident;
         if resident != matches!(points, PointSource::Resident(_)) {
             return Err(Invalid::OtherPlan {
-                plan: format!("{:?} bases", work.plan.bases()),
+                plan: format!("{:?} bases", size.location),
                 job: "other bases".into(),
             }
             .into());
         }
-        let buffer = match points {
+        let bases = match points {
             PointSource::Stream => None,
             PointSource::StreamAndKeep(bases) | PointSource::Resident(bases) => {
-                Some(bases.for_points(work.plan.points())?)
+                bases.check(size.bases, size.points)?;
+                Some(bases)
             }
         };
-        let of_points = (!resident).then_some(POINT_BYTES);
-        let of_scalars = (0..work.plan.columns()).map(|_| SCALAR_BYTES);
-        let arrays: Vec<u64> = of_points.into_iter().chain(of_scalars).collect();
+        let of_points = size.bases.each().map(Group::point_bytes).filter(|_| !resident);
+        let of_scalars = (0..size.columns).map(|_| SCALAR_BYTES);
+        let arrays: Vec<u64> = of_points.chain(of_scalars).collect();
         let job = RingJob {
             total_bytes: work.plan.points() * work.plan.element_bytes(),
             upload: Some((upload, source)),
             arrays: &arrays,
             download: None,
         };
-        self.ring.run_job(job, &mut |chunk| work.add(&chunk, buffer))?;
-        (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))
+        self.ring.run_job(job, &mut |chunk| work.add(&chunk, bases))?;
+        let mut places =
+            (0..size.bases.count()).flat_map(|base| (0..size.columns).map(move |column| (base, column)));
+        places.try_for_each(|(base, column)| work.reduce(self.ring.stream(), base, column))
     }
 
     /// Waits for the queued work, and combines the sums of the windows.
-    fn collect(&mut self) -> Result<Vec<G1Projective>> {
+    fn collect(&mut self) -> Result<Totals> {
         let work = &self.work;
         self.ring.finish()?;
         let mut sums = vec![0; work.buffers.totals.bytes() as usize];
         self.ring.stream().read((&work.buffers.totals, 0), &mut sums)?;
-        let of_columns = sums.chunks_exact(work.plan.sizes().totals_of_column as usize);
-        of_columns
-            .map(|sums| combine(sums, work.plan.shape().window_bits))
-            .collect()
+        let (mut totals, mut rest) = (Totals::default(), &sums[..]);
+        let (windows, bits) = (work.plan.windows(), work.plan.shape().window_bits);
+        for group in work.plan.size().bases.each() {
+            for _ in 0..work.plan.columns() {
+                let (own, others) = rest.split_at((windows * sum_bytes(group)) as usize);
+                rest = others;
+                match group {
+                    Group::G1 => totals.g1.push(combine::<g1::Config>(own, bits)?),
+                    Group::G2 => totals.g2.push(combine::<g2::Config>(own, bits)?),
+                }
+            }
+        }
+        Ok(totals)
     }
 }
 
+impl GroupLaunches {
+    fn new(kernels: &Kernels, group: &str) -> Result<Self> {
+        let kernel = |name: &str| kernels.kernel(&format!("spk_msm_{name}_{group}"));
+        Ok(Self {
+            accumulate: kernel("accumulate")?,
+            extras: kernel("extras")?,
+            fold: kernel("fold")?,
+            merge: kernel("merge")?,
+            reduce: kernel("reduce")?,
+            total: kernel("total")?,
+        })
+    }
+}
+
+/// The runs of a chunk's sorted digits, for the kernels of each column of points.
+struct Runs<'a> {
+    keys: Argument<'a>,
+    values: Argument<'a>,
+    order: Argument<'a>,
+    points: u64,
+}
+
 impl MsmLauncher {
-    /// Queues the kernels that add a chunk's products to the buckets of all columns.
-    fn add(&self, chunk: &Chunk<'_>, bases: Option<&DeviceBuffer>) -> Result<()> {
+    /// Queues the kernels that add a chunk's products to the buckets of all sums.
+    fn add(&self, chunk: &Chunk<'_>, bases: Option<BaseColumns<'_>>) -> Result<()> {
         if chunk.piece.index == 0 {
             // Zeros are points at infinity. Queued with the first chunk and not before the job, since from
             // the first chunk on the ring waits for its stream on drop.
             chunk.stream.fill(&self.buffers.buckets, 0)?;
         }
-        let element_bytes = self.plan.element_bytes();
-        let n = chunk.piece.bytes / element_bytes;
-        let at_bytes = chunk.piece.offset / element_bytes * POINT_BYTES;
-        let (points, scalars) = match (bases, self.plan.bases()) {
-            (Some(bases), BasesLocation::Resident) => (Argument::BufferAt(bases, at_bytes), 0),
-            (bases, _) => {
-                let bytes = n * POINT_BYTES;
-                if let Some(bases) = bases {
-                    chunk.stream.copy((bases, at_bytes), (chunk.buffer, 0), bytes)?;
+        let (size, element_bytes) = (self.plan.size(), self.plan.element_bytes());
+        let (first, n) = (
+            chunk.piece.offset / element_bytes,
+            chunk.piece.bytes / element_bytes,
+        );
+        let mut points = Vec::new();
+        for (base, group) in (0..).zip(size.bases.each()) {
+            let there = bases.as_ref().map(|bases| bases.place(base, first));
+            let streamed = (chunk.buffer, n * size.bases.range(0..base).point_bytes());
+            let (buffer, at) = match (there, size.location) {
+                (Some(there), BasesLocation::Resident) => there,
+                (there, _) => {
+                    if let Some(there) = there {
+                        chunk.stream.copy(there, streamed, n * group.point_bytes())?;
+                    }
+                    streamed
                 }
-                (Argument::Buffer(chunk.buffer), bytes)
-            }
-        };
-        (0..self.plan.columns()).try_for_each(|column| {
+            };
+            points.push((group, Argument::BufferAt(buffer, at)));
+        }
+        let scalars = n * (element_bytes - size.columns * SCALAR_BYTES);
+        (0..size.columns).try_for_each(|column| {
             let scalars = Argument::BufferAt(chunk.buffer, scalars + column * n * SCALAR_BYTES);
-            self.add_column(chunk.stream, points, scalars, n, column)
+            let runs = self.sort(chunk.stream, scalars, n)?;
+            let mut points = (0..).zip(&points);
+            points.try_for_each(|(base, (group, points))| {
+                let sums =
+                    Argument::BufferAt(&self.buffers.buckets, self.place(base, column, self.plan.items()));
+                self.add_sorted(chunk.stream, *group, *points, &runs, sums)
+            })
         })
     }
 
-    /// Queues the kernels that add `n` products to the buckets of one column.
-    fn add_column(
-        &self,
-        stream: &Stream,
-        points: Argument<'_>,
-        scalars: Argument<'_>,
-        n: u64,
-        column: u64,
-    ) -> Result<()> {
+    /// The place of the first bucket of a sum, or of its first total; it has so many.
+    fn place(&self, base: u64, column: u64, count: u64) -> u64 {
+        let SumsSize { bases, columns, .. } = self.plan.size();
+        let before =
+            columns * bases.range(0..base).point_bytes() + column * bases.group_of(base).point_bytes();
+        SUM_OF_POINT * count * before
+    }
+
+    /// Queues the kernels that sort the digits of `n` scalars into runs, and the runs by their lengths.
+    fn sort(&self, stream: &Stream, scalars: Argument<'_>, n: u64) -> Result<Runs<'_>> {
         let (plan, kernels, buffers) = (&self.plan, &self.launches, &self.buffers);
-        let (windows, items, slots) = (plan.windows(), plan.items(), plan.slots(n));
-        let shape = plan.shape();
-        let [n32, windows32, buckets32, items32, split32, slots32] =
-            [n, windows, plan.buckets(), items, shape.split, slots]
-                .map(|value| Argument::Word32(value as u32));
-        let row = Grid::for_threads(n, THREADS)?;
-        let all_items = Grid::for_threads(items, THREADS)?;
-        let [starts, partials] = [&buffers.starts, &buffers.partials].map(Argument::Buffer);
-        let sums = Argument::BufferAt(&buffers.buckets, column * plan.sizes().buckets_of_column);
+        let (windows, items, shape) = (plan.windows(), plan.items(), plan.shape());
+        let [n32, windows32, buckets32, items32, split32] =
+            [n, windows, plan.buckets(), items, shape.split].map(|value| Argument::Word32(value as u32));
+        let starts = Argument::Buffer(&buffers.starts);
 
         let pairs = buffers.pairs.unsorted();
         let bits = Argument::Word32(shape.window_bits);
@@ -292,7 +356,7 @@ impl MsmLauncher {
         launch(
             &kernels.digits,
             stream,
-            row,
+            Grid::for_threads(n, THREADS)?,
             &[scalars, n32, bits, windows32, keys, values],
         )?;
         let counts = &buffers.counts;
@@ -311,7 +375,7 @@ impl MsmLauncher {
         launch(
             &kernels.lengths,
             stream,
-            all_items,
+            Grid::for_threads(items, THREADS)?,
             &[starts, buckets32, items32, split32, order_keys, order_values],
         )?;
         let size = SortSize {
@@ -320,7 +384,35 @@ impl MsmLauncher {
             bits: plan.order_bits(),
         };
         let order = kernels.sort.sort(stream, &buffers.order, counts, size)?;
-        let order = Argument::Buffer(order.values);
+        Ok(Runs {
+            keys,
+            values,
+            order: Argument::Buffer(order.values),
+            points: n,
+        })
+    }
+
+    /// Queues the kernels that add the products of one column of points to their buckets.
+    fn add_sorted(
+        &self,
+        stream: &Stream,
+        group: Group,
+        points: Argument<'_>,
+        runs: &Runs<'_>,
+        sums: Argument<'_>,
+    ) -> Result<()> {
+        let (plan, kernels, buffers) = (&self.plan, self.launches.of_groups.of(group), &self.buffers);
+        let Runs {
+            keys,
+            values,
+            order,
+            points: n,
+        } = *runs;
+        let (windows, items, slots) = (plan.windows(), plan.items(), plan.slots(n));
+        let [n32, buckets32, items32, split32, slots32] =
+            [n, plan.buckets(), items, plan.shape().split, slots].map(|value| Argument::Word32(value as u32));
+        let all_items = Grid::for_threads(items, THREADS)?;
+        let [starts, partials] = [&buffers.starts, &buffers.partials].map(Argument::Buffer);
         launch(
             &kernels.accumulate,
             stream,
@@ -361,19 +453,26 @@ impl MsmLauncher {
         )
     }
 
-    /// Queues the kernels that reduce each window of a column to one point.
-    fn reduce(&self, stream: &Stream, column: u64) -> Result<()> {
+    /// Queues the kernels that reduce each window of a sum to one point.
+    fn reduce(&self, stream: &Stream, base: u64, column: u64) -> Result<()> {
         let (plan, buffers) = (&self.plan, &self.buffers);
+        let group = plan.size().bases.group_of(base);
+        let kernels = self.launches.of_groups.of(group);
         let (windows, segments) = (plan.windows(), plan.segments());
         let [buckets32, segment32, segments32] =
             [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
-        let sizes = plan.sizes();
         let partials = Argument::Buffer(&buffers.partials);
-        let sums = Argument::BufferAt(&buffers.buckets, column * sizes.buckets_of_column);
-        let totals = Argument::BufferAt(&buffers.totals, column * sizes.totals_of_column);
-        let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
+        let sums = Argument::BufferAt(&buffers.buckets, self.place(base, column, plan.items()));
+        let totals = Argument::BufferAt(&buffers.totals, self.place(base, column, windows));
+        // A point in shared memory, as `Shared` of the kernels has it.
+        let place_bytes = sum_bytes(group) as u32 + 16;
+        let threads = (SHARED_BYTES / (2 * place_bytes)).min(THREADS) / 32 * 32;
+        let grid = Grid {
+            shared_bytes: 2 * threads * place_bytes,
+            ..by_windows(Grid::for_threads(segments, threads)?, windows)
+        };
         launch(
-            &self.launches.reduce,
+            &kernels.reduce,
             stream,
             grid,
             &[sums, buckets32, segment32, segments32, partials],
@@ -382,14 +481,9 @@ impl MsmLauncher {
         let grid = Grid {
             blocks: (1, windows as u32, 1),
             threads: (threads, 1, 1),
-            shared_bytes: threads * SUM_BYTES as u32,
+            shared_bytes: threads * place_bytes,
         };
-        launch(
-            &self.launches.total,
-            stream,
-            grid,
-            &[partials, segments32, totals],
-        )
+        launch(&kernels.total, stream, grid, &[partials, segments32, totals])
     }
 }
 
@@ -401,13 +495,17 @@ fn by_windows(grid: Grid, windows: u64) -> Grid {
 }
 
 /// The sum over all windows w of the window's sum times 2^(c w).
-fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
-    let mut result = G1Projective::ZERO;
-    for (window, sum) in sums.chunks_exact(SUM_BYTES as usize).enumerate().rev() {
+fn combine<P: SWCurveConfig<BaseField: Field<BasePrimeField = Fq>>>(
+    sums: &[u8],
+    window_bits: u32,
+) -> Result<Projective<P>> {
+    let coordinates = 4 * P::BaseField::extension_degree() as usize;
+    let mut result = Projective::<P>::ZERO;
+    for (window, sum) in sums.chunks_exact(32 * coordinates).enumerate().rev() {
         for _ in 0..window_bits {
             result.double_in_place();
         }
-        result += point(sum).ok_or_else(|| Error::Wrong {
+        result += point::<P>(sum).ok_or_else(|| Error::Wrong {
             what: format!("the sum of window {window}, a point off the curve"),
         })?;
     }
@@ -415,19 +513,27 @@ fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
 }
 
 /// The point with the coordinates X, Y, ZZ, ZZZ; `None` if it is not on the curve.
-pub(crate) fn point(bytes: &[u8]) -> Option<G1Affine> {
-    let [x, y, zz, zzz] = std::array::from_fn(|i| coordinate(&bytes[32 * i..32 * (i + 1)]));
-    if zz == Fq::ZERO {
-        return Some(G1Affine::zero());
+pub(crate) fn point<P: SWCurveConfig<BaseField: Field<BasePrimeField = Fq>>>(
+    bytes: &[u8],
+) -> Option<Affine<P>> {
+    let of_each = 32 * P::BaseField::extension_degree() as usize;
+    let mut coordinates = bytes.chunks_exact(of_each).map(|bytes| {
+        let parts = bytes.chunks_exact(32).map(prime_element);
+        P::BaseField::from_base_prime_field_elems(parts)
+    });
+    let mut next = || coordinates.next().flatten();
+    let [x, y, zz, zzz] = [next()?, next()?, next()?, next()?];
+    if zz == P::BaseField::ZERO {
+        return Some(Affine::zero());
     }
     // In Jacobian coordinates with Z = ZZ: X / ZZ = X ZZ / Z^2, and Y / ZZZ = Y ZZZ / Z^3, since ZZ^3 =
     // ZZZ^2.
-    let point = G1Projective::new_unchecked(x * zz, y * zzz, zz).into_affine();
+    let point = Projective::<P>::new_unchecked(x * zz, y * zzz, zz).into_affine();
     (zz * zz * zz == zzz * zzz && point.is_on_curve()).then_some(point)
 }
 
-/// A coordinate from 32 bytes in Montgomery form.
-fn coordinate(bytes: &[u8]) -> Fq {
+/// An element of the prime field from 32 bytes in Montgomery form.
+fn prime_element(bytes: &[u8]) -> Fq {
     let mut words = [0u64; 4];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
         *word = bytes

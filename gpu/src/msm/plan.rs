@@ -1,21 +1,23 @@
 //! How an MSM is cut: the width of windows, the points of a chunk, and the bytes of device memory.
 
+use spillproof_engine::accelerator::{Group, Groups};
+
 use crate::buffer::leased_bytes;
 use crate::error::{A_PINNED_SLOT, Error, Invalid, Result, Values};
 use crate::fit::largest;
 use crate::ring::Chunking;
 
-/// Bytes of a point and its scalar.
+/// Bytes of a point of G1 and its scalar.
 pub const ELEMENT_BYTES: u64 = POINT_BYTES + SCALAR_BYTES;
-/// Bytes of a point: x, y in Montgomery form, least significant word first; zeros for infinity.
+/// Bytes of a point of G1: x, y in Montgomery form, least significant word first; zeros for infinity.
 pub const POINT_BYTES: u64 = 64;
 /// Bytes of a scalar in Montgomery form.
 pub const SCALAR_BYTES: u64 = 32;
 
 /// Bits of a scalar, and one bit for the sign of its digits.
 const SIGNED_BITS: u32 = 255;
-/// Bytes of a bucket: X, Y, ZZ, ZZZ.
-pub(crate) const SUM_BYTES: u64 = 128;
+/// A bucket has four coordinates, X, Y, ZZ, ZZZ, and a point has two.
+pub(super) const SUM_OF_POINT: u64 = 2;
 const WORD_BYTES: u64 = 4;
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 /// Shorter chunks would spend their time on launches.
@@ -29,8 +31,8 @@ const CHUNK_POINTS_WANTED: u64 = 1 << 22;
 const CHUNK_FRAMES: u64 = 1 << 10;
 /// This many points, and as many scalars, are whole pages.
 const CHUNK_PAGES: u64 = 1 << 7;
-/// The most sums over one upload: more would leave no memory for their buckets.
-const COLUMNS_MAX: u64 = 1 << 16;
+/// The most sums of one pass: more would leave no memory for their buckets.
+const SUMS_MAX: u64 = 1 << 16;
 const POINTS: &str = "points of an MSM";
 const SUMS: &str = "sums at one time";
 /// The points of a bucket are cut into pieces of at least this many.
@@ -41,8 +43,10 @@ const THREADS_WANTED: u64 = 1 << 16;
 /// The first chunk is this part of a full one, so that the first copy is short.
 const FIRST_PART: u64 = 8;
 
-/// Costs of parts of the work, in mixed additions: estimated from instructions and bytes, not measured.
+/// Costs of parts of the work, in mixed additions of G1: estimated from instructions and bytes, not measured.
 mod cost {
+    /// A mixed addition of G2: 28 products of the base field, where G1 has 10.
+    pub const OF_G2: f64 = 2.8;
     /// A digit and its sorting, for each point and window.
     pub const PAIR: f64 = 0.15;
     /// A bucket that is read, written and put in order, for each chunk.
@@ -53,8 +57,8 @@ mod cost {
     pub const LAUNCH: f64 = 32_000.0;
     /// The copy of a point, if no kernel runs meanwhile.
     pub const COPY: f64 = 12.0;
-    /// A point that is read again for another pass: 64 bytes from a disk of 7 GB/s.
-    pub const REREAD: f64 = 60.0;
+    /// A byte that is read for a pass, from a disk of 7 GB/s.
+    pub const READ: f64 = 0.94;
 }
 
 /// The four numbers of a plan.
@@ -70,13 +74,23 @@ pub struct MsmShape {
     pub split: u64,
 }
 
+/// Sums that are made together, without their data: one for each column of points and each column of scalars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SumsSize {
+    /// Terms of each sum.
+    pub points: u64,
+    /// Columns of points.
+    pub bases: Groups<u64>,
+    /// Where all of them are.
+    pub location: BasesLocation,
+    /// Columns of scalars.
+    pub columns: u64,
+}
+
 /// The plan of an MSM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MsmPlan {
-    points: u64,
-    /// Sums over the same points.
-    columns: u64,
-    bases: BasesLocation,
+    size: SumsSize,
     shape: MsmShape,
     /// The most points of a chunk, with their scalars, that are in one slot.
     slot_points: u64,
@@ -91,22 +105,11 @@ pub enum BasesLocation {
     Resident,
 }
 
-/// Sums over the same points that several passes make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PassLimit {
-    /// All sums.
-    pub columns: u64,
-    /// The most sums of a pass.
-    pub at_once: u64,
-}
-
 /// Bytes of each buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub chunk: u64,
     pub buckets: u64,
-    /// The buckets of one column.
-    pub buckets_of_column: u64,
     /// One of four equal buffers: keys and values, before and after a pass of the sort.
     pub pairs: u64,
     pub starts: u64,
@@ -115,8 +118,42 @@ pub(super) struct Sizes {
     pub counts: u64,
     pub partials: u64,
     pub totals: u64,
-    /// The totals of one column.
-    pub totals_of_column: u64,
+}
+
+impl SumsSize {
+    /// One sum over points of G1 that are streamed.
+    pub fn one(points: u64) -> Self {
+        Self {
+            points,
+            bases: Groups { g1: 1, g2: 0 },
+            location: BasesLocation::Streamed,
+            columns: 1,
+        }
+    }
+
+    /// The number of sums.
+    pub fn sums(&self) -> u64 {
+        self.columns.saturating_mul(self.bases.count())
+    }
+
+    /// Bytes of a point of each column, if they are streamed, and of its scalars.
+    pub fn element_bytes(&self) -> u64 {
+        let of_points = match self.location {
+            BasesLocation::Streamed => self.bases.point_bytes(),
+            BasesLocation::Resident => 0,
+        };
+        of_points + self.columns * SCALAR_BYTES
+    }
+
+    /// The cost of all sums, in sums of G1.
+    pub(crate) fn weight(&self) -> f64 {
+        self.columns as f64 * self.additions()
+    }
+
+    /// The cost of an addition to each column of points.
+    fn additions(&self) -> f64 {
+        self.bases.g1 as f64 + cost::OF_G2 * self.bases.g2 as f64
+    }
 }
 
 impl MsmPlan {
@@ -126,27 +163,22 @@ impl MsmPlan {
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no points.
     pub fn new(points: u64, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        Self::of_columns(points, 1, BasesLocation::Streamed, vram_bytes, slot_bytes)
+        Self::of(SumsSize::one(points), vram_bytes, slot_bytes)
     }
 
-    /// The plan for `columns` sums over the same points, which are uploaded once or are resident. Each column
-    /// has its own buckets, so a small budget holds fewer columns. The bytes of resident bases do not count.
+    /// The plan for sums that are made together: points and scalars are uploaded once, or scalars only. Each sum
+    /// has its own buckets, so a small budget holds fewer of them. The bytes of resident bases do not count.
     ///
     /// # Errors
-    /// As [`MsmPlan::new`]; [`Error::Invalid`] for no columns.
-    pub fn of_columns(
-        points: u64,
-        columns: u64,
-        bases: BasesLocation,
-        vram_bytes: u64,
-        slot_bytes: u64,
-    ) -> Result<Self> {
+    /// As [`MsmPlan::new`]; [`Error::Invalid`] for no sums.
+    pub fn of(size: SumsSize, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        let points = size.points;
         check_count(POINTS, points, u64::MAX)?;
-        check_count(SUMS, columns, COLUMNS_MAX)?;
-        let element_bytes = element_bytes(columns, bases);
-        let what = || match columns {
+        check_count(SUMS, size.sums(), SUMS_MAX)?;
+        let element_bytes = size.element_bytes();
+        let what = || match size.sums() {
             1 => format!("an MSM of {points} points"),
-            _ => format!("{columns} MSMs over {points} points"),
+            sums => format!("{sums} MSMs over {points} points"),
         };
         let shortest = CHUNK_POINTS_MIN.min(points);
         let slot_points = slot_bytes / element_bytes;
@@ -166,9 +198,7 @@ impl MsmPlan {
                 let with = |chunk_points| {
                     let shape = Self::shaped(window_bits, chunk_points, ring_buffers);
                     Self {
-                        points,
-                        columns,
-                        bases,
+                        size,
                         shape,
                         slot_points: match slot_points < chunk_points {
                             true => even(slot_points),
@@ -202,44 +232,43 @@ impl MsmPlan {
         })
     }
 
-    /// The plan for one pass of several passes that make the sums of `limit`, with the least estimated cost
-    /// of all passes. More sums a pass mean fewer passes over the bases, and less memory for the buckets and
-    /// the chunks of each. The passes are as even as possible; [`MsmPlan::with_columns`] gives the plan of a
-    /// last pass with fewer sums.
+    /// The plan for one of the passes that make the sums of `size`, with at most `at_once` columns of scalars, and
+    /// the estimated cost of all passes, which is the least. More columns a pass mean fewer passes over the
+    /// bases, and less memory for the buckets and the chunks of each. The passes are as even as possible;
+    /// [`MsmPlan::for_sums`] gives the plan of a last pass with fewer columns.
     ///
     /// # Errors
-    /// As [`MsmPlan::of_columns`] for one sum, if not even one fits.
-    pub fn of_passes(
-        points: u64,
-        limit: PassLimit,
-        bases: BasesLocation,
-        vram_bytes: u64,
-        slot_bytes: u64,
-    ) -> Result<Self> {
-        let PassLimit { columns, at_once } = limit;
-        let mut best: Option<(f64, Self)> = None;
+    /// As [`MsmPlan::of`] for one column, if not even one fits.
+    pub fn of_passes(size: SumsSize, at_once: u64, vram_bytes: u64, slot_bytes: u64) -> Result<(Self, f64)> {
+        let columns = size.columns;
+        let mut best: Option<(Self, f64)> = None;
         let mut last = None;
-        let fewest = columns.div_ceil(at_once.clamp(1, COLUMNS_MAX)).max(1);
+        let fewest = columns.div_ceil(at_once.clamp(1, SUMS_MAX)).max(1);
         for passes in fewest..=columns.max(1) {
             let width = columns.div_ceil(passes);
             if last.replace(width) == Some(width) {
                 continue;
             }
-            let plan = match Self::of_columns(points, width, bases, vram_bytes, slot_bytes) {
+            let plan = match Self::of(
+                SumsSize {
+                    columns: width,
+                    ..size
+                },
+                vram_bytes,
+                slot_bytes,
+            ) {
                 Err(error) if error.is_memory_short() && width > 1 => continue,
                 plan => plan?,
             };
             let sums = plan.cost() / width as f64 * columns as f64;
-            let read = match bases {
-                BasesLocation::Streamed => passes * points,
-                BasesLocation::Resident => 0,
-            };
-            let cost = sums + read as f64 * cost::REREAD;
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, plan));
+            let of_points = passes * (plan.element_bytes() - width * SCALAR_BYTES);
+            let read_bytes = (of_points + columns * SCALAR_BYTES) as f64 * size.points as f64;
+            let cost = sums + read_bytes * cost::READ;
+            if best.as_ref().is_none_or(|(_, least)| cost < *least) {
+                best = Some((plan, cost));
             }
         }
-        best.map(|(_, plan)| plan).ok_or(Error::Unusable {
+        best.ok_or(Error::Unusable {
             what: "a plan of sums",
         })
     }
@@ -263,9 +292,7 @@ impl MsmPlan {
             .into());
         }
         Ok(Self {
-            points,
-            columns: 1,
-            bases: BasesLocation::Streamed,
+            size: SumsSize::one(points),
             shape,
             slot_points: shape.chunk_points,
         })
@@ -282,17 +309,13 @@ impl MsmPlan {
         Ok(Self { slot_points, ..self })
     }
 
-    /// The same shape for `columns` sums, with the bases there.
+    /// The same shape for these sums.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for no columns, or more than 65536.
-    pub fn with_columns(self, columns: u64, bases: BasesLocation) -> Result<Self> {
-        check_count(SUMS, columns, COLUMNS_MAX)?;
-        Ok(Self {
-            columns,
-            bases,
-            ..self
-        })
+    /// [`Error::Invalid`] for no sums, or more than 65536.
+    pub fn for_sums(self, size: SumsSize) -> Result<Self> {
+        check_count(SUMS, size.sums(), SUMS_MAX)?;
+        Ok(Self { size, ..self })
     }
 
     fn shaped(window_bits: u32, chunk_points: u64, ring_buffers: usize) -> MsmShape {
@@ -311,24 +334,24 @@ impl MsmPlan {
         }
     }
 
-    /// Points of the whole sum.
+    /// The sums.
+    pub fn size(&self) -> SumsSize {
+        self.size
+    }
+
+    /// Points of each sum.
     pub fn points(&self) -> u64 {
-        self.points
+        self.size.points
     }
 
-    /// Sums over the same points.
+    /// Columns of scalars.
     pub fn columns(&self) -> u64 {
-        self.columns
+        self.size.columns
     }
 
-    /// Where the points are.
-    pub fn bases(&self) -> BasesLocation {
-        self.bases
-    }
-
-    /// Bytes of a point, if it is streamed, and of its scalar in each column.
+    /// Bytes of a point of each column, if they are streamed, and of its scalars.
     pub fn element_bytes(&self) -> u64 {
-        element_bytes(self.columns, self.bases)
+        self.size.element_bytes()
     }
 
     /// The numbers of the plan.
@@ -387,7 +410,7 @@ impl MsmPlan {
     pub fn chunks(&self) -> Result<u64> {
         Ok(self
             .chunking()?
-            .pieces(self.points * self.element_bytes())?
+            .pieces(self.points() * self.element_bytes())?
             .count() as u64)
     }
 
@@ -396,13 +419,14 @@ impl MsmPlan {
     /// # Errors
     /// As [`MsmPlan::chunking`].
     pub fn launches(&self) -> Result<u64> {
-        let pieces = self.chunking()?.pieces(self.points * self.element_bytes())?;
+        let pieces = self.chunking()?.pieces(self.points() * self.element_bytes())?;
         let chunks: u64 = pieces
             .map(|piece| self.launches_of(piece.bytes / self.element_bytes()))
             .sum();
-        Ok(self.columns * (chunks + 2))
+        Ok(self.columns() * chunks + 2 * self.size.sums())
     }
 
+    /// Launches of a chunk for one column of scalars.
     fn launches_of(&self, points: u64) -> u64 {
         let sort = |bits: u32| 3 * u64::from(bits.div_ceil(super::sort::DIGIT_BITS));
         let slots = self.slots(points);
@@ -411,24 +435,24 @@ impl MsmPlan {
         } else {
             0
         };
-        4 + sort(self.shape.window_bits) + sort(self.order_bits()) + pieces
+        3 + sort(self.shape.window_bits) + sort(self.order_bits()) + self.size.bases.count() * (1 + pieces)
     }
 
     fn cost(&self) -> f64 {
-        let (points, windows) = (self.points as f64, self.windows() as f64);
-        let items = self.items() as f64;
-        let chunks = self.points.div_ceil(self.shape.chunk_points) as f64;
+        let (points, windows) = (self.points() as f64, self.windows() as f64);
+        let (items, additions) = (self.items() as f64, self.size.additions());
+        let chunks = self.points().div_ceil(self.shape.chunk_points) as f64;
         let launches = self.launches_of(self.shape.chunk_points) as f64;
         let alone = if self.shape.ring_buffers > 1 {
             0.0
         } else {
             cost::COPY
         };
-        let of_a_column = points * windows * (1.0 + cost::PAIR)
-            + chunks * (items * cost::BUCKET + launches * cost::LAUNCH)
-            + items * cost::REDUCED;
+        let of_a_column = points * windows * (additions + cost::PAIR)
+            + chunks * (items * additions * cost::BUCKET + launches * cost::LAUNCH)
+            + items * additions * cost::REDUCED;
         let copied = points * alone * self.element_bytes() as f64 / ELEMENT_BYTES as f64;
-        self.columns as f64 * of_a_column + copied
+        self.columns() as f64 * of_a_column + copied
     }
 
     /// Buckets of all windows.
@@ -459,19 +483,27 @@ impl MsmPlan {
         let (windows, buckets, items) = (self.windows(), self.buckets(), self.items());
         let points = self.shape.chunk_points;
         let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
+        let of_each = self.columns() * SUM_OF_POINT * self.size.bases.point_bytes();
+        let widest = match self.size.bases.g2 {
+            0 => Group::G1,
+            _ => Group::G2,
+        };
         Sizes {
             chunk: points * self.element_bytes(),
-            buckets: self.columns * SUM_BYTES * items,
-            buckets_of_column: SUM_BYTES * items,
+            buckets: of_each * items,
             pairs: WORD_BYTES * windows * points,
             starts: WORD_BYTES * windows * (buckets + 1),
             order: WORD_BYTES * items,
             counts: WORD_BYTES * counts,
-            partials: SUM_BYTES * windows * self.slots(points).max(self.segments()),
-            totals: self.columns * SUM_BYTES * windows,
-            totals_of_column: SUM_BYTES * windows,
+            partials: sum_bytes(widest) * windows * self.slots(points).max(self.segments()),
+            totals: of_each * windows,
         }
     }
+}
+
+/// Bytes of a bucket.
+pub(crate) const fn sum_bytes(group: Group) -> u64 {
+    SUM_OF_POINT * group.point_bytes()
 }
 
 /// The points, rounded down to whole frames or pages.
@@ -480,14 +512,6 @@ fn even(points: u64) -> u64 {
         .into_iter()
         .find(|&unit| unit <= points);
     points - points % unit.unwrap_or(1)
-}
-
-fn element_bytes(columns: u64, bases: BasesLocation) -> u64 {
-    let of_point = match bases {
-        BasesLocation::Streamed => POINT_BYTES,
-        BasesLocation::Resident => 0,
-    };
-    of_point + columns * SCALAR_BYTES
 }
 
 /// Refuses no things, and more than `limit`.
@@ -571,13 +595,11 @@ mod tests {
         );
         assert!(MsmPlan::new(0, 1 << 30, 1 << 20).is_err());
         let at_a_time = |columns, at_once, vram_bytes| {
-            let plan = MsmPlan::of_passes(
-                1 << 24,
-                PassLimit { columns, at_once },
-                BasesLocation::Streamed,
-                vram_bytes,
-                16 << 20,
-            )?;
+            let size = SumsSize {
+                columns,
+                ..SumsSize::one(1 << 24)
+            };
+            let (plan, _) = MsmPlan::of_passes(size, at_once, vram_bytes, 16 << 20)?;
             assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= 16 << 20);
             Ok::<_, Error>(plan.columns())
         };

@@ -1,11 +1,11 @@
 //! A transform on one device: whole in device memory, or in two steps.
 
-use spillproof_engine::accelerator::{ReadElements, ReadWriteElements, WriteElements};
+use spillproof_engine::accelerator::{Lines, ReadElements, ReadWriteElements, WriteElements};
 
 use super::field::NttField;
 use super::launcher::{NttLauncher, NttObjects};
 use super::plan::{NttMethod, NttPlan};
-use super::slots::{NttSlots, input};
+use super::slots::{Input, NttSlots};
 use super::tables::Tables;
 use super::transform::NttSpec;
 use crate::error::{BoxedError, Invalid, Result};
@@ -95,7 +95,7 @@ impl Ntt {
     ) -> Result<()> {
         let (launcher, plan) = (&self.launcher, self.launcher.plan);
         let total_bytes = plan.total_bytes();
-        let mut source = input(plan, slots.upload.caching(), from);
+        let mut source = Input { plan, from };
         self.ring
             .fill_buffer(launcher.array(), total_bytes, slots.upload, &mut source)?;
         launcher.whole(self.ring.stream())?;
@@ -118,12 +118,17 @@ impl Ntt {
         let (rows, columns) = (1u64 << log_rows, 1u64 << (launcher.plan.log_n() - log_rows));
         let total_bytes = launcher.plan.total_bytes();
         let column_bytes = rows * launcher.plan.element_bytes();
-        let mut source = input(launcher.plan, slots.upload.caching(), from);
+        let mut source = Input {
+            plan: launcher.plan,
+            from,
+        };
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
-            let first = offset / column_bytes;
-            let width = bytes.len() / rows as usize;
-            let mut lines = (0..rows).zip(bytes.chunks_exact(width));
-            Ok(lines.try_for_each(|(row, line)| between.write(row * columns + first, line))?)
+            let lines = Lines {
+                first: offset / column_bytes,
+                step: columns,
+                count: rows,
+            };
+            Ok(between.write_lines(lines, bytes)?)
         };
         let job = RingJob {
             total_bytes,
@@ -140,10 +145,12 @@ impl Ntt {
             Ok(between.read(offset / launcher.plan.element_bytes(), into)?)
         };
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
-            let first = offset / row_bytes;
-            let width = bytes.len() / columns as usize;
-            let mut lines = (0..columns).zip(bytes.chunks_exact(width));
-            Ok(lines.try_for_each(|(column, line)| to.write(column * rows + first, line))?)
+            let lines = Lines {
+                first: offset / row_bytes,
+                step: rows,
+                count: columns,
+            };
+            Ok(to.write_lines(lines, bytes)?)
         };
         let job = RingJob {
             total_bytes,

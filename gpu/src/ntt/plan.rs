@@ -188,7 +188,7 @@ impl NttPlan {
         self.ring_buffers
     }
 
-    pub(super) fn total_bytes(&self) -> u64 {
+    pub(crate) fn total_bytes(&self) -> u64 {
         self.element_bytes << self.log_n
     }
 

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use spillproof_engine::accelerator::{ReadElements, WriteElements};
+use spillproof_engine::accelerator::{Arrivals, Lines, ReadElements, WriteElements};
+use spillproof_engine::budget::Lent;
 
 use super::plan::{ELEMENT_BYTES, NttMethod, NttPlan};
 use crate::error::{BoxedError, Result, Values};
-use crate::pinned::Caching;
 use crate::ring::{Download, Source, Upload};
 
 /// The pinned slots of a transform.
@@ -25,29 +25,33 @@ pub struct NttSlots<'a> {
 /// # Errors
 /// Those of [`Upload::stage`].
 pub fn stage(plan: &NttPlan, upload: &mut Upload, from: &mut dyn ReadElements) -> Result<u64> {
-    let mut source = input(*plan, upload.caching(), from);
+    let mut source = Input { plan: *plan, from };
     upload.stage(&plan.chunking()?, plan.total_bytes(), &mut source)
 }
 
 /// The chunks that go to the device first: elements in order, or whole columns of the matrix, gathered row by
-/// row. They are read in place if the host may read the slots.
-pub(super) fn input<'a>(plan: NttPlan, caching: Caching, from: &'a mut dyn ReadElements) -> impl Source + 'a {
-    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-        let mut read = |first: u64, into: &mut [u8]| match caching {
-            Caching::Cached => from.read_in_place(first, into),
-            Caching::WriteCombined => from.read(first, into),
-        };
+/// row.
+pub(super) struct Input<'a> {
+    pub plan: NttPlan,
+    pub from: &'a mut dyn ReadElements,
+}
+
+impl Source for Input<'_> {
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        let (plan, from) = (self.plan, &mut *self.from);
         match plan.method() {
-            NttMethod::InDeviceMemory => read(offset / plan.element_bytes(), into)?,
+            NttMethod::InDeviceMemory => Ok(from.begin(offset / plan.element_bytes(), into)?),
             NttMethod::TwoSteps { log_rows } => {
                 let (rows, columns) = (1u64 << log_rows, 1u64 << (plan.log_n() - log_rows));
-                let first = offset / (rows * plan.element_bytes());
-                let width = into.len() / rows as usize;
-                let mut lines = (0..rows).zip(into.chunks_exact_mut(width));
-                lines.try_for_each(|(row, line)| read(row * columns + first, line))?;
+                let lines = Lines {
+                    first: offset / (rows * plan.element_bytes()),
+                    step: columns,
+                    count: rows,
+                };
+                from.read_lines(lines, &mut into)?;
+                Ok(Arrivals::default())
             }
         }
-        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr};
+use spillproof_engine::budget::Lendable;
 
 use super::{Context, failed};
 use crate::error::{Invalid, Result, Values};
@@ -74,6 +75,7 @@ impl Drop for DeviceMemory {
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
     bytes: usize,
+    write_combined: bool,
     context: Arc<Context>,
 }
 
@@ -105,12 +107,9 @@ impl HostMemory {
         Ok(Self {
             start,
             bytes,
+            write_combined,
             context: context.clone(),
         })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -123,9 +122,20 @@ impl HostMemory {
         // SAFETY: as above, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
+}
 
-    pub(super) fn start(&self) -> *mut u8 {
+// SAFETY: initialised in `new`, at one address until `drop`; `RawSlot` lends it only while the device does not use it.
+unsafe impl Lendable for HostMemory {
+    fn start(&self) -> *mut u8 {
         self.start.as_ptr()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_readable(&self) -> bool {
+        !self.write_combined
     }
 }
 

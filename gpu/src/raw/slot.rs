@@ -2,19 +2,21 @@
 //!
 //! A slot is idle or in flight. In flight, the host cannot access its bytes before
 //! [`RawSlot::wait_until_idle`] has waited for the event of the slot, and drop waits too. A leaked slot never
-//! frees its memory. So a safe function may start an asynchronous copy.
+//! frees its memory. So a safe function may start an asynchronous copy. An idle slot may be lent
+//! ([`RawSlot::lend`]); it cannot be used before all of it is given back.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
 
 use cudarc::driver::result;
+use spillproof_engine::budget::{Lender, Lent};
 
 use super::{Context, DeviceMemory, Event, HostMemory, RawStream, failed};
-use crate::error::{Error, Invalid, Result, Values};
+use crate::error::{Error, Invalid, Result};
 
 #[derive(Debug)]
 pub(crate) struct RawSlot {
-    memory: HostMemory,
+    memory: Lender<HostMemory>,
     event: Event,
     state: State,
 }
@@ -41,7 +43,7 @@ impl RawSlot {
     pub(crate) fn new(context: &Arc<Context>, bytes: usize, write_combined: bool) -> Result<Self> {
         Ok(Self {
             event: Event::for_host(context)?,
-            memory: HostMemory::new(context, bytes, write_combined)?,
+            memory: Lender::new(HostMemory::new(context, bytes, write_combined)?),
             state: State::Idle,
         })
     }
@@ -66,15 +68,14 @@ impl RawSlot {
     }
 
     /// The bytes of an idle slot.
-    pub(crate) fn as_slice(&self) -> Result<&[u8]> {
-        self.idle()?;
-        Ok(self.memory.as_slice())
+    pub(crate) fn as_slice(&mut self) -> Result<&[u8]> {
+        Ok(self.idle()?.as_slice())
     }
 
-    /// The bytes of an idle slot, to be written.
-    pub(crate) fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
+    /// Lends the first `bytes` of an idle slot, to be written.
+    pub(crate) fn lend(&mut self, bytes: usize) -> Result<Lent> {
         self.idle()?;
-        Ok(self.memory.as_mut_slice())
+        self.memory.lend(bytes).ok_or_else(|| too_long(bytes))
     }
 
     /// Queues copies to the device; the slot is in flight.
@@ -84,26 +85,14 @@ impl RawSlot {
         copies: impl Iterator<Item = SlotCopy>,
         to: &DeviceMemory,
     ) -> Result<()> {
-        self.idle()?;
+        let memory = self.idle()?;
         stream.context().bind()?;
-        let mut queued = copies.map(|copy| self.queue(stream, copy, to));
+        let mut queued = copies.map(|copy| queue(memory, stream, copy, to));
         let all = queued.try_for_each(|queued| queued);
         drop(queued);
         // After an error too: a copy before it may run.
         let flies = self.flies(stream);
         all.and(flies)
-    }
-
-    /// Queues one copy, of an idle slot, which the caller then marks as in flight.
-    fn queue(&self, stream: &RawStream, copy: SlotCopy, to: &DeviceMemory) -> Result<()> {
-        let SlotCopy { from, bytes, to: at } = copy;
-        let to = to.at(at, bytes as u64)?;
-        let end = self.prefix(from.saturating_add(bytes))?;
-        // SAFETY: `from..end` is in our memory, which the host cannot write before `wait_until_idle`, and
-        // which is not freed before `drop` has waited; the destination is inside its allocation.
-        let queued =
-            unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[end][from..], stream.raw()) };
-        queued.map_err(failed("copy to the device"))
     }
 
     /// Queues a copy from the device into the first `bytes`; the slot is in flight.
@@ -115,14 +104,15 @@ impl RawSlot {
         offset: u64,
     ) -> Result<()> {
         let from = from.at(offset, bytes as u64)?;
-        self.prefix(bytes)?;
+        let memory = self.idle()?;
+        let to = memory
+            .as_mut_slice()
+            .get_mut(..bytes)
+            .ok_or_else(|| too_long(bytes))?;
         stream.context().bind()?;
-        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before
-        // `wait_until_idle`; the slice itself is only taken apart into address and length.
-        let queued = unsafe {
-            let to = std::slice::from_raw_parts_mut(self.memory.start(), bytes);
-            result::memcpy_dtoh_async(to, from, stream.raw())
-        };
+        // SAFETY: `to` is in our memory, and no reference to it is made before `wait_until_idle`; the slice itself
+        // is only taken apart into address and length.
+        let queued = unsafe { result::memcpy_dtoh_async(to, from, stream.raw()) };
         queued.map_err(failed("copy from the device"))?;
         self.flies(stream)
     }
@@ -133,9 +123,14 @@ impl RawSlot {
         self.state = State::Idle;
     }
 
-    fn idle(&self) -> Result<()> {
+    /// The memory of an idle slot that is not lent.
+    fn idle(&mut self) -> Result<&mut HostMemory> {
         match self.state {
-            State::Idle => Ok(()),
+            State::Idle => self.memory.memory().ok_or_else(|| {
+                let reason =
+                    "a part of the pinned slot is lent: it must be given back before the slot is used";
+                Invalid::call(reason).into()
+            }),
             State::InFlight => {
                 let reason = "a copy of the pinned slot is in flight: wait for it before the bytes are used";
                 Err(Invalid::call(reason).into())
@@ -144,13 +139,6 @@ impl RawSlot {
                 what: "a pinned slot",
             }),
         }
-    }
-
-    fn prefix(&self, bytes: usize) -> Result<std::ops::RangeTo<usize>> {
-        self.idle()?;
-        let limit = self.memory.bytes() as u64;
-        Values::unless_at_most("bytes of a copy of a pinned slot", bytes as u64, limit)?;
-        Ok(..bytes)
     }
 
     /// Records the event behind a queued copy. If that fails, waits for the whole stream.
@@ -164,6 +152,24 @@ impl RawSlot {
         }
         recorded
     }
+}
+
+/// Queues one copy from the memory of an idle slot, which the caller then marks as in flight.
+fn queue(memory: &HostMemory, stream: &RawStream, copy: SlotCopy, to: &DeviceMemory) -> Result<()> {
+    let SlotCopy { from, bytes, to: at } = copy;
+    let to = to.at(at, bytes as u64)?;
+    let part = from
+        .checked_add(bytes)
+        .and_then(|end| memory.as_slice().get(from..end));
+    let part = part.ok_or_else(|| too_long(from.saturating_add(bytes)))?;
+    // SAFETY: the part is in the slot's memory, which the host cannot write before `wait_until_idle`, and which
+    // is not freed before the slot's `drop` has waited; the destination is inside its allocation.
+    let queued = unsafe { result::memcpy_htod_async(to, part, stream.raw()) };
+    queued.map_err(failed("copy to the device"))
+}
+
+fn too_long(bytes: usize) -> Error {
+    Invalid::memory_size("part of a pinned slot", bytes as u64).into()
 }
 
 impl Drop for RawSlot {

@@ -3,6 +3,9 @@
 
 use std::collections::VecDeque;
 
+use spillproof_engine::accelerator::Arrivals;
+use spillproof_engine::budget::Lent;
+
 use super::chunks::{Chunking, Part, Parts, Piece};
 use super::fault::Fault;
 use crate::error::{BoxedError, Error, Invalid, Result, Values};
@@ -10,21 +13,24 @@ use crate::pinned::{Caching, Slot};
 use crate::raw::{DeviceMemory, RawSlot, RawStream, SlotCopy};
 use crate::trace::{SpanKind, Trace};
 
-/// The source of a job's bytes. It gives each byte once, in order, on the thread that runs the job.
+/// The source of a job's bytes. It gives each byte once.
+///
+/// A function that fills a slice is one: it works when the slot is begun, on the thread that runs the job.
 pub trait Source {
-    /// Fills `into`, a pinned slot, with the job's bytes from `offset` on.
+    /// Begins to fill `into`, a pinned slot, with the job's bytes from `offset` on; they are there when the arrivals
+    /// are settled. Slots are begun in order, some before those before them are settled, and settled in order.
     ///
     /// Offset and length are multiples of an element. A job over several columns has elements of all their
     /// bytes, and may lay out a chunk column after column; `offset` and length then give the rows.
     ///
     /// # Errors
     /// Any error; the job ends with [`Error::Source`].
-    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError>;
+    fn begin(&mut self, offset: u64, into: Lent) -> Result<Arrivals, BoxedError>;
 }
 
 impl<F: FnMut(u64, &mut [u8]) -> Result<(), BoxedError>> Source for F {
-    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
-        self(offset, into)
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        self(offset, &mut into).map(|()| Arrivals::default())
     }
 }
 
@@ -50,9 +56,9 @@ pub struct Upload {
     slots: Vec<Slot>,
     /// The slot of the next part.
     next: usize,
-    /// Parts in filled slots, oldest first; the last of them is in the slot before `next`.
-    staged: VecDeque<Part>,
-    /// Length of the job that is staged or runs, and its parts that are not filled yet.
+    /// Parts in slots that are begun or filled, oldest first; the last of them is in the slot before `next`.
+    begun: VecDeque<BegunSlot>,
+    /// Length of the job that is staged or runs, and its parts that are not begun yet.
     rest: Option<(u64, Parts)>,
     running: bool,
     trace: Trace,
@@ -66,6 +72,14 @@ pub struct Download {
     /// Chunks in slots that the sink has not seen, oldest first.
     waiting: VecDeque<Piece>,
     trace: Trace,
+}
+
+/// A part of a chunk on its way into a slot.
+#[derive(Debug)]
+struct BegunSlot {
+    part: Part,
+    slot: usize,
+    arrivals: Arrivals,
 }
 
 /// A part of a chunk in a slot.
@@ -85,7 +99,7 @@ impl Upload {
         Ok(Self {
             slots: some(slots)?,
             next: 0,
-            staged: VecDeque::new(),
+            begun: VecDeque::new(),
             rest: None,
             running: false,
             trace: trace.clone(),
@@ -95,14 +109,6 @@ impl Upload {
     /// Bytes of the smallest slot: the most that a part of a chunk may have.
     pub fn slot_bytes(&self) -> u64 {
         slot_bytes(&self.slots)
-    }
-
-    /// How the host sees the slots: write-combined, if any is.
-    pub fn caching(&self) -> Caching {
-        let mut slots = self.slots.iter().map(Slot::caching);
-        slots
-            .find(|caching| *caching == Caching::WriteCombined)
-            .unwrap_or_default()
     }
 
     /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the
@@ -118,18 +124,24 @@ impl Upload {
         }
         self.fits(chunking)?;
         let mut parts = chunking.parts(total_bytes)?;
-        let mut staged_bytes = 0;
-        while self.staged.len() < self.slots.len() {
-            let Some(part) = parts.next() else { break };
-            let filled = self.fill(part, source, Fault::None);
-            if filled.is_err() {
-                self.staged.clear();
-            }
-            filled?;
-            self.staged.push_back(part);
-            staged_bytes += part.bytes;
+        let filled = self.fill_all(&mut parts, source);
+        if filled.is_err() {
+            self.begun.clear();
         }
-        self.rest = Some((total_bytes, parts));
+        self.rest = Some((total_bytes, parts)).filter(|_| filled.is_ok());
+        filled
+    }
+
+    /// Fills all slots; the bytes in them.
+    fn fill_all(&mut self, parts: &mut Parts, source: &mut dyn Source) -> Result<u64> {
+        for part in parts.by_ref().take(self.slots.len()) {
+            self.begin_part(part, source, Fault::None)?;
+        }
+        let mut staged_bytes = 0;
+        for begun in &mut self.begun {
+            settle(begun, &self.trace)?;
+            staged_bytes += begun.part.bytes;
+        }
         Ok(staged_bytes)
     }
 
@@ -160,29 +172,37 @@ impl Upload {
         Ok(())
     }
 
+    /// Gives up the job that is staged.
+    pub fn unstage(&mut self) {
+        self.end();
+    }
+
     /// Ends the job, whatever its result: no chunk is staged any more.
     pub(super) fn end(&mut self) {
-        self.staged.clear();
+        self.begun.clear();
         self.rest = None;
         self.running = false;
     }
 
-    /// The next part in its slot; `None` at the end of the job.
+    /// The next part in its slot; `None` at the end of the job. Before it is settled, all others are begun whose
+    /// slots are not the one that was sent last: its copy takes longer than all that the host does meanwhile.
     pub(super) fn next_filled(
         &mut self,
         source: &mut dyn Source,
         fault: Fault,
     ) -> Result<Option<FilledSlot>> {
-        let count = self.slots.len();
-        if self.staged.is_empty() {
-            let Some(part) = self.rest.as_mut().and_then(|(_, parts)| parts.next()) else {
-                return Ok(None);
-            };
-            self.fill(part, source, fault)?;
-            self.staged.push_back(part);
+        let most = self.slots.len().saturating_sub(1).max(1);
+        while self.begun.len() < most
+            && let Some(part) = self.rest.as_mut().and_then(|(_, parts)| parts.next())
+        {
+            self.begin_part(part, source, fault)?;
         }
-        let slot = (self.next + count - self.staged.len() % count) % count;
-        Ok(self.staged.pop_front().map(|part| FilledSlot { part, slot }))
+        let Some(mut begun) = self.begun.pop_front() else {
+            return Ok(None);
+        };
+        settle(&mut begun, &self.trace)?;
+        let BegunSlot { part, slot, .. } = begun;
+        Ok(Some(FilledSlot { part, slot }))
     }
 
     /// Queues the copy of a slot into the buffer of its chunk, which has `arrays` one behind the other: so many
@@ -202,29 +222,45 @@ impl Upload {
             })
     }
 
-    /// Fills the slot of the next part, once the device no longer uses it.
-    fn fill(&mut self, part: Part, source: &mut dyn Source, fault: Fault) -> Result<()> {
-        let raw = self.slots[self.next].raw()?;
+    /// Begins to fill the slot of the next part, once the device no longer uses it.
+    fn begin_part(&mut self, part: Part, source: &mut dyn Source, fault: Fault) -> Result<()> {
+        let slot = self.next;
+        let raw = self.slots[slot].raw()?;
         match fault {
             #[cfg(test)]
             Fault::SlotRefilledEarly => raw.forget_the_event(),
             _ => wait_until_idle(raw, &self.trace)?,
         }
-        let into = &mut raw.as_mut_slice()?[..part.bytes as usize];
-        let filled = self
+        let into = raw.lend(part.bytes as usize)?;
+        let begun = self
             .trace
-            .host(SpanKind::Fill, part.bytes, || source.fill(part.offset(), into));
-        filled.map_err(|source| Error::Source {
-            offset: part.offset(),
-            bytes: part.bytes,
-            source,
-        })?;
+            .host(SpanKind::Fill, part.bytes, || source.begin(part.offset(), into));
+        let arrivals = begun.map_err(|source| source_error(part, source))?;
+        self.begun.push_back(BegunSlot { part, slot, arrivals });
         self.next = (self.next + 1) % self.slots.len();
         Ok(())
     }
 
     fn fits(&self, chunking: &Chunking) -> Result<()> {
         fits(&self.slots, chunking.part_bytes())
+    }
+}
+
+/// Waits for what is on its way into a slot.
+fn settle(begun: &mut BegunSlot, trace: &Trace) -> Result<()> {
+    let arrivals = std::mem::take(&mut begun.arrivals);
+    if arrivals.is_empty() {
+        return Ok(());
+    }
+    let settled = trace.host(SpanKind::Arrival, begun.part.bytes, || arrivals.settle());
+    settled.map_err(|error| source_error(begun.part, error.into()))
+}
+
+fn source_error(part: Part, source: BoxedError) -> Error {
+    Error::Source {
+        offset: part.offset(),
+        bytes: part.bytes,
+        source,
     }
 }
 

@@ -11,8 +11,8 @@
 //!
 //! Ownership over time (chunk `i`, `s` slots at an end, `b` buffers):
 //!
-//! - A slot of the upload belongs to the host until its copy is queued, then to the device until
-//!   `slot.event`. The host waits for that event before it fills in chunk `i + s`.
+//! - A slot of the upload belongs to the host, which lends it to the source, until its copy is queued, then to
+//!   the device until `slot.event`. The host waits for that event before it fills in chunk `i + s`.
 //! - A buffer belongs to the upload until `loaded`, for which the compute stream waits; to the kernel until
 //!   `computed`, for which the stream back waits; to the copy back until `free`. The copy of chunk `i + b`
 //!   waits for `free`. Without a copy back `free` is `computed`.
@@ -20,14 +20,14 @@
 //!   reads, and before it uses the slot again.
 //!
 //! All waits between streams happen on the device. The host waits for single slots only, so a job has no hard
-//! synchronisation; [`Ring::finish`] makes one. While the source fills chunk `i`, chunk `i - 1` is copied, a
-//! kernel works on `i - 2`, and `i - 3` is on its way back.
+//! synchronisation; [`Ring::finish`] makes one. A source that reads ahead has begun to fill chunk `i + 1` when it
+//! settles `i`; chunk `i - 1` is copied then, a kernel works on `i - 2`, and `i - 3` is on its way back.
 //!
 //! A chunk that is longer than a slot of the upload comes in parts, each in a slot of its own; its kernels
 //! start when the last part is there ([`Chunking::in_parts`]).
 //!
 //! Memory: device `b * chunk_bytes`; pinned `s * part_bytes` for the upload, `s * chunk_bytes` for the download. One slot and one buffer are
-//! correct, two of each overlap copies with kernels, three slots help if the speed of the source varies.
+//! correct, two of each overlap copies with kernels, and with three slots the source reads ahead.
 
 mod chunks;
 mod ends;

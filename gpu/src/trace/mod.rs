@@ -20,8 +20,10 @@ use crate::raw::{Context, Event, RawStream};
 /// A kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SpanKind {
-    /// A source filled a pinned slot; host time.
+    /// A source filled a pinned slot, or began to read into it; host time.
     Fill,
+    /// The host waited for what is read into a pinned slot, and checked it; host time.
+    Arrival,
     /// Host to device, from page-locked memory.
     ToDevicePinned,
     /// Host to device, from pageable memory: slower, and the host waits.
@@ -44,8 +46,9 @@ pub enum SpanKind {
 
 impl SpanKind {
     /// All kinds, in the order in which data flows.
-    pub const ALL: [SpanKind; 10] = [
+    pub const ALL: [SpanKind; 11] = [
         SpanKind::Fill,
+        SpanKind::Arrival,
         SpanKind::ToDevicePinned,
         SpanKind::ToDevicePageable,
         SpanKind::Kernel,
@@ -61,6 +64,7 @@ impl SpanKind {
     pub fn name(self) -> &'static str {
         match self {
             SpanKind::Fill => "fill (host)",
+            SpanKind::Arrival => "arrival (host)",
             SpanKind::ToDevicePinned => "to device, pinned",
             SpanKind::ToDevicePageable => "to device, pageable",
             SpanKind::Kernel => "kernel",

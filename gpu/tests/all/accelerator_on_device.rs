@@ -9,6 +9,7 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Group;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Writer};
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
@@ -53,7 +54,7 @@ fn sum(gpu: &Gpu, kernels: &Kernels, plan: MsmPlan, points: &[u8], scalars: &[u8
     let vram = Vram::new(gpu, plan.vram_bytes());
     let mut msm = Msm::new(&vram, kernels, plan).unwrap();
     let mut source = columns_of(
-        Some(Box::new(source_of(points))),
+        vec![(Group::G1, Box::new(source_of(points)))],
         vec![Box::new(source_of(scalars))],
     );
     let start = std::time::Instant::now();
@@ -61,7 +62,7 @@ fn sum(gpu: &Gpu, kernels: &Kernels, plan: MsmPlan, points: &[u8], scalars: &[u8
         .sum_columns(PointSource::Stream, &mut upload, &mut source)
         .unwrap();
     println!("{plan:?}: {:.3} s", start.elapsed().as_secs_f64());
-    sums[0]
+    sums.g1[0]
 }
 
 #[test]

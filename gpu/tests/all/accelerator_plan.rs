@@ -4,7 +4,7 @@
 use ark_bn254::{Fr, g1};
 use ark_ff::FftField;
 use spillproof_engine::Session;
-use spillproof_engine::accelerator::{self, Input, RowSource};
+use spillproof_engine::accelerator::{self, Groups, Input, RowSource};
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Element, Placement};
 use spillproof_engine::plan::{Job as Offered, Offer};
@@ -79,6 +79,7 @@ fn sums(of: &TestJob, step: Option<u64>) -> Offered {
     let frame = scalars.frame_elements() * Fr::BYTES as u64;
     Offered::Sums {
         points: N,
+        bases: Groups { g1: 1, g2: 0 },
         columns: 2,
         step,
         bases_bytes: 3 * chunk_bytes(of.bases.sequential_chunk(), 64, frame),

@@ -11,6 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Error;
+use spillproof_engine::accelerator::{Bases, Groups, Totals};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
@@ -564,13 +565,19 @@ fn the_next_pass_is_staged_while_the_device_works() {
         let synchronised = || driver.calls(Some("cuStreamSynchronize"));
         let from = |all: &[u8], at: usize, into: &mut [u8]| into.copy_from_slice(&all[at..][..into.len()]);
         let mut job = spillproof_engine::accelerator::Sums {
-            bases: Box::new(|first: u64, into: &mut [u8]| {
-                if first == 0 {
-                    starts.lock().unwrap().push(synchronised());
-                }
-                from(&points, 64 * first as usize, into);
-                Ok(())
-            }),
+            bases: Groups {
+                g1: vec![Bases {
+                    source: Box::new(|first: u64, into: &mut [u8]| {
+                        if first == 0 {
+                            starts.lock().unwrap().push(synchronised());
+                        }
+                        from(&points, 64 * first as usize, into);
+                        Ok(())
+                    }),
+                    id: None,
+                }],
+                g2: Vec::new(),
+            },
             scalars: (0..6)
                 .map(|i| spillproof_engine::accelerator::Scalars {
                     len: n as u64,
@@ -580,7 +587,6 @@ fn the_next_pass_is_staged_while_the_device_works() {
                     }) as Box<dyn spillproof_engine::accelerator::ReadElements>,
                 })
                 .collect(),
-            bases_id: None,
             parts: None,
         };
         let answer =
@@ -590,7 +596,10 @@ fn the_next_pass_is_staged_while_the_device_works() {
         let expected = (0..6).map(|i| G1Projective::msm(&affine, &data.scalars[i * n..][..n]).unwrap());
         assert_eq!(
             answer,
-            spillproof_engine::accelerator::Answer::Done(expected.collect())
+            spillproof_engine::accelerator::Answer::Done(Totals {
+                g1: expected.collect(),
+                g2: Vec::new(),
+            })
         );
         // Every pass ends with the same number of synchronisations. When the second pass begins to read, the
         // first has not reached its own.

@@ -5,7 +5,7 @@ use ark_ff::UniformRand;
 use rand::Rng;
 
 use crate::support::kernels::curves::{
-    Bn254, Curve, Pallas, Point, Sum, Vesta, affine_words, point_of, points, xyzz_words,
+    Bn254, Bn254G2, Curve, Pallas, Point, Sum, Vesta, affine_words, point_of, points, xyzz_words,
 };
 use crate::support::kernels::{Kernels, input, output, word};
 use crate::support::rng;
@@ -80,14 +80,14 @@ fn equal_to_arkworks<C: Curve>() {
             _ => rng.r#gen(),
         })
         .collect();
-    let mut to = sums;
+    let mut to = vec![sums[0]; sums.len()];
     let name = format!("spk_curve_times_{}", C::NAME);
     kernels.launch(
         &name,
         grid,
         BLOCK,
         0,
-        vec![output(&mut to), input(&factors), word(n)],
+        vec![output(&mut to), input(&sums), input(&factors), word(n)],
     );
     for (i, (a, _)) in pairs.iter().enumerate() {
         let expected = *a * <Point<C> as AffineRepr>::ScalarField::from(factors[i]);
@@ -103,6 +103,11 @@ fn equal_to_arkworks<C: Curve>() {
 #[test]
 fn bn254() {
     equal_to_arkworks::<Bn254>();
+}
+
+#[test]
+fn bn254_g2() {
+    equal_to_arkworks::<Bn254G2>();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand::Rng;
 
 use crate::support::kernels::Kernels;
-use crate::support::kernels::curves::{Bn254, Curve, Fp, Pallas, Point, Sum, Vesta, points};
+use crate::support::kernels::curves::{Bn254, Bn254G2, Curve, Fp, Pallas, Point, Sum, Vesta, points};
 use crate::support::kernels::msm::{Msm, Pairs};
 use crate::support::rng;
 
@@ -99,6 +99,11 @@ fn bn254() {
 }
 
 #[test]
+fn bn254_g2() {
+    equal_to_arkworks::<Bn254G2>(300);
+}
+
+#[test]
 fn pallas() {
     equal_to_arkworks::<Pallas>(300);
 }
@@ -127,32 +132,42 @@ fn large() {
     check::<Bn254>(&kernels, "mixed", (15, 31, 64, n), &points, &scalars);
 }
 
-#[test]
-fn short_ones() {
+fn short_sums<C: Curve>() {
     let Some(kernels) = Kernels::load() else { return };
     let mut rng = rng("short");
-    let points = points::<Bn254>(40, 7, &mut rng);
-    let scalars: Vec<_> = (0..40).map(|_| ark_bn254::Fr::rand(&mut rng)).collect();
+    let points = points::<C>(40, 7, &mut rng);
+    let scalars: Vec<_> = (0..40).map(|_| Fp::<C::Scalar>::rand(&mut rng)).collect();
     for n in [1, 2, 3, 39, 40] {
-        check::<Bn254>(&kernels, "short", (5, 2, 3, 16), &points[..n], &scalars[..n]);
+        check::<C>(&kernels, "short", (5, 2, 3, 16), &points[..n], &scalars[..n]);
     }
 }
 
 /// One point many times with one scalar and its negative: sums double and cancel everywhere.
-#[test]
-fn one_point() {
+fn sums_of_one_point<C: Curve>() {
     let Some(kernels) = Kernels::load() else { return };
     let mut rng = rng("one point");
-    let point = Sum::<Bn254>::rand(&mut rng).into_affine();
-    let scalar = ark_bn254::Fr::rand(&mut rng);
+    let point = Sum::<C>::rand(&mut rng).into_affine();
+    let scalar = Fp::<C::Scalar>::rand(&mut rng);
     for n in [64, 333] {
         let scalars: Vec<_> = (0..n)
             .map(|i| if i % 3 == 0 { -scalar } else { scalar })
             .collect();
         for shape in [(6, 4, 5, 100), (9, 100, 16, 1000), (3, 1, 2, 50)] {
-            check::<Bn254>(&kernels, "one point", shape, &vec![point; n], &scalars);
+            check::<C>(&kernels, "one point", shape, &vec![point; n], &scalars);
         }
     }
+}
+
+#[test]
+fn short_ones() {
+    short_sums::<Bn254>();
+    short_sums::<Bn254G2>();
+}
+
+#[test]
+fn one_point() {
+    sums_of_one_point::<Bn254>();
+    sums_of_one_point::<Bn254G2>();
 }
 
 #[test]

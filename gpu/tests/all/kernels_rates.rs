@@ -46,7 +46,7 @@ fn additions() {
     for (n, times) in [(1, 1), (2, 0), (50, 13), (500, 64)] {
         let p = points::<Bn254>(n, 10, &mut rng);
         let from: Vec<_> = p.iter().map(affine_words::<Bn254>).collect();
-        let mut to: Vec<XyzzWords> = vec![[[0; 4]; 4]; ALL];
+        let mut to: Vec<XyzzWords<Bn254>> = vec![[[0; 4]; 4]; ALL];
         let arguments = vec![output(&mut to), input(&from), word(n as u32), word(times)];
         kernels.launch("spk_rate_add_bn254", (BLOCKS, 1), THREADS, 0, arguments);
         for (t, found) in to.iter().enumerate() {

@@ -6,10 +6,12 @@
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod accelerator_devices;
+mod accelerator_groups;
 mod accelerator_jobs;
 mod accelerator_on_device;
 mod accelerator_plan;
 mod accelerator_quotient;
+mod accelerator_reads;
 mod accelerator_staging;
 mod device;
 mod failures;

@@ -4,6 +4,7 @@ use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand::Rng;
+use spillproof_engine::accelerator::Group;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, MsmShape, PointSource, columns_of};
@@ -74,11 +75,11 @@ impl Case {
         let scalars = self.scalars_bytes();
         let (points, scalars) = (&self.points_bytes[64 * first..], &scalars[32 * first..]);
         let mut source = columns_of(
-            Some(Box::new(source_of(points))),
+            vec![(Group::G1, Box::new(source_of(points)))],
             vec![Box::new(source_of(scalars))],
         );
         let sums = msm.sum_columns(PointSource::Stream, &mut upload, &mut source)?;
-        Ok((sums[0], gpu))
+        Ok((sums.g1[0], gpu))
     }
 
     fn check(&self, driver: &FakeDriver, image: &[u8], plan: MsmPlan, slots: usize, what: &str) {
@@ -263,7 +264,7 @@ fn one_after_the_other() {
             let case = Case::random(50, "again");
             let scalars = case.scalars_bytes();
             let mut source = columns_of(
-                Some(Box::new(source_of(&case.points_bytes))),
+                vec![(Group::G1, Box::new(source_of(&case.points_bytes)))],
                 vec![Box::new(source_of(&scalars))],
             );
             if round == 1 {
@@ -274,7 +275,7 @@ fn one_after_the_other() {
             let sums = msm
                 .sum_columns(PointSource::Stream, &mut upload, &mut source)
                 .unwrap();
-            assert_eq!(sums, [case.expected], "{round}");
+            assert_eq!(sums.g1, [case.expected], "{round}");
         }
         drop((msm, upload, pool, vram, kernels, gpu));
         driver.assert_clean("after three sums");

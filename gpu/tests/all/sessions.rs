@@ -12,6 +12,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Element, Placement, Writer};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
@@ -181,13 +182,24 @@ pub fn open(request: &Request) -> Arc<GpuAccelerator> {
 }
 
 pub fn session(accelerator: Option<&Arc<GpuAccelerator>>, memory_bytes: u64) -> Session {
+    let accelerator = accelerator
+        .cloned()
+        .map(|accelerator| accelerator as Arc<dyn Accelerator>);
+    session_of_threads(accelerator, memory_bytes, 2)
+}
+
+/// A session of so many threads.
+pub fn session_of_threads(
+    accelerator: Option<Arc<dyn Accelerator>>,
+    memory_bytes: u64,
+    threads: usize,
+) -> Session {
     let mut builder = Session::builder()
         .memory(ByteSize::Bytes(memory_bytes))
         .dir(env!("CARGO_TARGET_TMPDIR"))
-        .threads(2);
+        .threads(threads);
     if let Some(accelerator) = accelerator {
-        builder = builder
-            .accelerator(Arc::clone(accelerator) as Arc<dyn spillproof_engine::accelerator::Accelerator>);
+        builder = builder.accelerator(accelerator);
     }
     builder.build().unwrap()
 }

@@ -14,6 +14,11 @@ const LEAVES: &[(&str, &str)] = &[
         "a setting of the C library's heap",
     ),
     ("core/engine/src/budget/leased_vec.rs", "pages as typed values"),
+    (
+        "core/engine/src/budget/buffer.rs",
+        "buffers as memory that is lent",
+    ),
+    ("core/engine/src/budget/lent.rs", "memory that is lent in parts"),
     ("core/engine/src/budget/pages.rs", "anonymous maps"),
     (
         "core/engine/src/budget/secret.rs",

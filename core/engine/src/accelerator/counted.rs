@@ -9,9 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use ark_bn254::G1Projective;
-
-use super::{Accelerator, Answer, Coset, Sums, Transform};
+use super::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
@@ -168,7 +166,7 @@ impl CountedAccelerator {
 }
 
 impl Accelerator for CountedAccelerator {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Totals>> {
         self.ask(|accelerator| accelerator.sums(job, budget))
     }
 

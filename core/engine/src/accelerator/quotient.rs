@@ -99,6 +99,11 @@ pub trait InTiles {
     /// # Errors
     /// For tiles that are not the matrix's; of the disk or the budget.
     fn ends(&mut self, tiles: Tiles) -> Result<TileEnds<'_>>;
+
+    /// Seconds in which the disk moves what the processor's own step would move.
+    fn disk_seconds(&self) -> f64 {
+        0.0
+    }
 }
 
 /// Where rows come from and go to. None is read or written twice.
@@ -173,13 +178,10 @@ impl Order {
         self.rows / self.tile_rows
     }
 
-    /// All runs of one input, or none if there is no such input.
-    pub fn runs_of(&self, input: usize) -> impl Iterator<Item = Run> + Clone + Send + use<> {
-        let of_input = self.of_input(input);
-        let tiles = self.tiles();
-        of_input
-            .into_iter()
-            .flat_map(move |of_input| (0..tiles).map(move |tile| of_input.run(tile)))
+    /// All runs.
+    pub fn runs(self) -> impl Iterator<Item = Run> + Clone + Send {
+        let first = self.run_at(0);
+        std::iter::successors(first, move |run| self.run_at(run.before + run.rows))
     }
 
     /// The run that the row at `position` of the order belongs to.
@@ -198,54 +200,24 @@ impl Order {
                 (1 + run / inputs, (run % inputs) as usize)
             }
         };
-        Some(self.of_input(input)?.run(tile))
-    }
-
-    fn of_input(&self, input: usize) -> Option<OfInput> {
         let &(first, halo, before) = self.inputs.get(input)?;
-        Some(OfInput {
-            input,
-            first,
-            halo,
-            before,
-            tile_rows: self.tile_rows,
-            first_tile: self.first_tile,
-            inputs: self.inputs.len() as u64,
-        })
-    }
-}
-
-/// What the runs of one input come from.
-#[derive(Clone, Copy)]
-struct OfInput {
-    input: usize,
-    first: i64,
-    halo: u64,
-    before: u64,
-    tile_rows: u64,
-    first_tile: u64,
-    inputs: u64,
-}
-
-impl OfInput {
-    fn run(&self, tile: u64) -> Run {
-        let (input, tile_rows) = (self.input, self.tile_rows);
-        match tile {
+        let tile_rows = self.tile_rows;
+        Some(match tile {
             0 => Run {
                 tile,
                 input,
-                first_row: self.first,
-                rows: tile_rows + self.halo,
-                before: self.before,
+                first_row: first,
+                rows: tile_rows + halo,
+                before,
             },
             _ => Run {
                 tile,
                 input,
-                first_row: self.first + (self.halo + tile * tile_rows) as i64,
+                first_row: first + (halo + tile * tile_rows) as i64,
                 rows: tile_rows,
-                before: self.first_tile + ((tile - 1) * self.inputs + input as u64) * tile_rows,
+                before: self.first_tile + ((tile - 1) * inputs + input as u64) * tile_rows,
             },
-        }
+        })
     }
 }
 
@@ -278,6 +250,15 @@ mod tests {
                     position += run.rows;
                 }
                 assert_eq!((position, tile + 1), (order.total_rows(), order.tiles()));
+                let runs = order.clone().runs();
+                assert!(
+                    runs.scan(0, |at, run| {
+                        *at += run.rows;
+                        Some(run.before + run.rows == *at)
+                    })
+                    .all(|follows| follows)
+                );
+                assert_eq!(order.clone().runs().map(|run| run.rows).sum::<u64>(), position);
                 for (found, &(first, last)) in found.iter().zip(rotations) {
                     let all = i64::from(first)..(1 << log_rows) + i64::from(last);
                     assert!(found.iter().copied().eq(all));

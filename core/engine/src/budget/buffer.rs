@@ -2,13 +2,14 @@
 //!
 //! A transfer takes a buffer by value and gives it back from
 //! [`Pending::wait`](crate::storage::Pending::wait): while the kernel has it, no other code can.
+#![allow(unsafe_code)]
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use super::Budget;
 use super::pages::{LeasedPages, PAGE_BYTES, Pages};
+use super::{Budget, Lendable, Lent};
 use crate::error::{Invalid, Result};
 
 /// Owned bytes, aligned to [`PAGE_BYTES`](super::PAGE_BYTES) and a multiple of it long, always initialised.
@@ -23,7 +24,13 @@ use crate::error::{Invalid, Result};
 /// # Ok::<(), spillproof_engine::Error>(())
 /// ```
 pub struct Buffer {
-    pages: LeasedPages,
+    memory: Memory,
+}
+
+enum Memory {
+    Own(LeasedPages),
+    /// For one transfer. As long as it is, and the caller has seen that it begins at a page where it must.
+    Lent(Lent),
 }
 
 impl Buffer {
@@ -43,18 +50,56 @@ impl Buffer {
         if is_zeroed {
             pages.clear();
         }
-        Ok(Self { pages })
+        Ok(Self {
+            memory: Memory::Own(pages),
+        })
+    }
+
+    /// Of memory that is lent, for a transfer.
+    pub(crate) fn lent(memory: Lent) -> Self {
+        Self {
+            memory: Memory::Lent(memory),
+        }
+    }
+
+    /// Whether it is lent memory.
+    pub(crate) fn is_lent(&self) -> bool {
+        matches!(self.memory, Memory::Lent(_))
+    }
+
+    /// The memory that was lent, if it was.
+    pub(crate) fn into_lent(self) -> Option<Lent> {
+        match self.memory {
+            Memory::Own(_) => None,
+            Memory::Lent(memory) => Some(memory),
+        }
     }
 
     /// Gives back all but the first `bytes`, rounded up to whole pages.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
-        self.pages.shrink_to(bytes.next_multiple_of(PAGE_BYTES));
+        if let Memory::Own(pages) = &mut self.memory {
+            pages.shrink_to(bytes.next_multiple_of(PAGE_BYTES));
+        }
     }
 
     /// The first byte, for a transfer that owns the buffer. Never null; valid for `len` bytes until the
     /// buffer is dropped.
     pub(crate) fn start(&self) -> *mut u8 {
-        self.pages.as_ptr()
+        match &self.memory {
+            Memory::Own(pages) => pages.as_ptr(),
+            Memory::Lent(memory) => memory.start(),
+        }
+    }
+}
+
+// SAFETY: a buffer owns its pages, or a part of lent memory, which stay where they are until it is dropped.
+unsafe impl Lendable for Buffer {
+    fn start(&self) -> *mut u8 {
+        Self::start(self)
+    }
+
+    fn bytes(&self) -> usize {
+        self.len()
     }
 }
 
@@ -62,13 +107,19 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.pages.as_slice()
+        match &self.memory {
+            Memory::Own(pages) => pages.as_slice(),
+            Memory::Lent(memory) => memory,
+        }
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.pages.as_mut_slice()
+        match &mut self.memory {
+            Memory::Own(pages) => pages.as_mut_slice(),
+            Memory::Lent(memory) => memory,
+        }
     }
 }
 

@@ -62,7 +62,8 @@ mod tests {
 
     use super::*;
     use crate::Error;
-    use crate::budget::Budget;
+    use crate::accelerator::Arrivals;
+    use crate::budget::{Budget, Lender};
     use crate::column::{InPlace, Region};
     use crate::storage::Storage;
 
@@ -130,16 +131,19 @@ mod tests {
             let column = column(before, len, [lead, tail], false);
             let workspace = column.workspace().clone();
             let part = 1usize << log_part;
-            let mut memory = workspace.budget.buffer(part * 32, "of a test").unwrap();
-            let mut ends = InPlace::of(&column, &memory).unwrap();
+            let mut memory = Lender::new(workspace.budget.buffer(part * 32, "of a test").unwrap());
+            let mut ends = InPlace::of(&column, &memory.lend(part * 32).unwrap()).unwrap();
             let expected = |index: u64| match index.checked_sub(lead) {
                 Some(of_file) if of_file < len => value(of_file),
                 _ => [0; 32],
             };
             for first in (0..column.len()).step_by(part) {
-                memory.fill(9);
-                prop_assert_eq!(ends.read(first, &mut memory).unwrap(), part * 32);
-                for (index, element) in (first..).zip(memory.as_chunks::<32>().0) {
+                memory.memory().unwrap().fill(9);
+                let mut arrivals = Arrivals::default();
+                let left = ends.begin(first, memory.lend(part * 32).unwrap(), &mut arrivals).unwrap();
+                prop_assert!(left.is_none());
+                arrivals.settle().unwrap();
+                for (index, element) in (first..).zip(memory.memory().unwrap().as_chunks::<32>().0) {
                     prop_assert_eq!(*element, expected(index), "{}", index);
                 }
             }

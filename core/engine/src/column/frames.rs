@@ -11,6 +11,7 @@
 //! a file later ([`Frames::move_to_disk`]), by a task that needs the memory.
 
 mod in_memory;
+mod landing;
 mod pending;
 
 use std::ops::Range;
@@ -32,6 +33,7 @@ use crate::storage::{File, Segment};
 pub(super) use in_memory::Slice;
 pub use in_memory::memory_bytes;
 use in_memory::{InMemory, Place};
+pub(crate) use landing::LandingFrames;
 pub(crate) use pending::PendingFrames;
 use pending::State;
 use spillproof_kernels::parallel::Parallel;
@@ -389,49 +391,9 @@ impl Frames {
         }
     }
 
-    /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false`
-    /// where that cannot be, and what `into` holds is undefined: frames in memory, and memory that transfers
-    /// do not reach.
-    pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
-        let Backing::File {
-            file,
-            base_offset,
-            digests,
-        } = &self.backing
-        else {
-            return Ok(false);
-        };
-        let mut offset = base_offset + first * self.frame_bytes as u64;
-        if let Digests::Foreign(elements) = digests {
-            let run = self.run_at(first, 0, into);
-            let Some(segment) =
-                elements.segment(first..first + run.frames, 0, self.frame_bytes, *base_offset)
-            else {
-                self.check(into, &[run])?;
-                return Ok(true);
-            };
-            let of_file = segment.buffer_offset..segment.buffer_offset + segment.bytes;
-            if of_file != (0..into.len()) {
-                // Frames that begin or end with zeros of the column's own.
-                let part = &mut into[of_file];
-                let is_read =
-                    file.read_in_place(segment.file_offset, part, self.piece_bytes(), |_, _| Ok(()))?;
-                if is_read {
-                    self.check(into, &[run])?;
-                }
-                return Ok(is_read);
-            }
-            offset = segment.file_offset;
-        }
-        file.read_in_place(offset, into, self.piece_bytes(), |at, piece| {
-            let run = self.run_at(first, at, piece);
-            self.check(piece, &[run])
-        })
-    }
-
-    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as
-    /// [`Self::read_in_place`], and where digests go into the frames, which are not this function's to
-    /// change. Then nothing is written.
+    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` where that cannot be:
+    /// frames in memory, memory that transfers do not reach, and digests that go into the frames, which are not
+    /// this function's to change. Then nothing is written.
     pub fn write_in_place(&self, first: u64, from: &[u8]) -> Result<bool> {
         let Backing::File {
             file,
@@ -450,7 +412,7 @@ impl Frames {
     }
 
     /// Whole frames.
-    fn piece_bytes(&self) -> usize {
+    pub fn piece_bytes(&self) -> usize {
         (PIECE_BYTES / self.frame_bytes).max(1) * self.frame_bytes
     }
 

@@ -226,28 +226,7 @@ impl<E: Element> Column<E> {
     where
         I: Iterator<Item = Region> + Clone + Send + 'static,
     {
-        let depth = depth.max(1);
-        let (mut frames_max, mut count) = (0u64, 0usize);
-        for region in regions.clone() {
-            region.check(self.len)?;
-            frames_max = frames_max.max(self.layout(region).0.iter().map(|run| run.frames).sum());
-            count += 1;
-        }
-        let bytes = frames_max as usize * self.frames.frame_bytes();
-        let mut reader = Reader {
-            column: self.clone(),
-            regions: Box::new(regions),
-            flying: VecDeque::with_capacity(depth),
-        };
-        for _ in 0..depth.min(count) {
-            // An empty region still needs a buffer to be a transfer.
-            let buffer = self
-                .workspace
-                .budget
-                .buffer_to_fill(bytes.max(4096), "column reader")?;
-            reader.launch(buffer);
-        }
-        Ok(reader)
+        Reader::in_turn(vec![self.clone()], regions.map(|region| (0, region)), depth)
     }
 
     /// A reader of the whole column upwards, in chunks of `chunk` elements.
@@ -270,6 +249,15 @@ impl<E: Element> Column<E> {
     /// Elements in a chunk that suits the disk and the budget, in whole frames: at most a mebibyte.
     pub fn sequential_chunk(&self) -> u64 {
         (self.workspace.sequential_bytes(self.frames.frame_bytes()) / E::BYTES) as u64
+    }
+
+    /// Copies the bytes of elements `first ..` of a column in memory, as many as `into` holds; `false` for a column
+    /// in a file.
+    pub(crate) fn copy_out(&self, first: u64, into: &mut [u8]) -> Result<bool> {
+        let len = (into.len() / E::BYTES) as u64;
+        Region::Span { start: first, len }.check(self.len)?;
+        let start = self.first_frame * self.frames.frame_bytes() as u64 + first * E::BYTES as u64;
+        self.frames.copy_out(start, into)
     }
 
     /// All of it, in the caller's memory; for small columns and tests.
@@ -327,20 +315,57 @@ impl<E: Element> Column<E> {
     }
 }
 
-/// Runs through a list of regions of one column; the next ones are on their way while the caller works.
+/// Runs through a list of regions of one column or several; the next ones are on their way while the caller works.
 pub struct Reader<E> {
-    column: Column<E>,
-    regions: Box<dyn Iterator<Item = Region> + Send>,
+    columns: Vec<Column<E>>,
+    /// Regions, and the indices of their columns.
+    regions: Box<dyn Iterator<Item = (usize, Region)> + Send>,
     flying: VecDeque<Flight>,
 }
 
 struct Flight {
+    column: usize,
     region: Region,
     pieces: Vec<(usize, usize)>,
     pending: PendingFrames,
 }
 
 impl<E: Element> Reader<E> {
+    /// A reader of regions of several columns of one workspace, each with its column's index, in their order.
+    /// `depth` of them are on the way, in as many buffers, which are leased.
+    ///
+    /// # Errors
+    /// As [`Column::reader`], also for a column that there is not.
+    pub fn in_turn<I>(columns: Vec<Column<E>>, regions: I, depth: usize) -> Result<Self>
+    where
+        I: Iterator<Item = (usize, Region)> + Clone + Send + 'static,
+    {
+        let depth = depth.max(1);
+        // An empty region still needs a buffer to be a transfer.
+        let (mut bytes, mut count) = (PAGE_BYTES as u64, 0usize);
+        for (column, region) in regions.clone() {
+            let Some(column) = columns.get(column) else {
+                return Err(region
+                    .check(0)
+                    .err()
+                    .unwrap_or_else(|| Invalid::BufferTaken.into()));
+            };
+            region.check(column.len)?;
+            bytes = bytes.max(column.region_bytes(region));
+            count += 1;
+        }
+        let budget = columns.first().map(|column| column.workspace.budget.clone());
+        let mut reader = Self {
+            columns,
+            regions: Box::new(regions),
+            flying: VecDeque::with_capacity(depth),
+        };
+        for budget in budget.iter().cycle().take(depth.min(count)) {
+            reader.launch(budget.buffer_to_fill(bytes as usize, "column reader")?);
+        }
+        Ok(reader)
+    }
+
     /// Waits for the next region, checks it, decodes it into the start of `out`; `None` after the last.
     ///
     /// # Errors
@@ -359,7 +384,48 @@ impl<E: Element> Reader<E> {
             .into());
         }
         let buffer = flight.pending.wait()?;
-        decode(&self.column.workspace, &buffer, &flight.pieces, &mut out[..len])?;
+        if let Some(column) = self.columns.get(flight.column) {
+            decode(&column.workspace, &buffer, &flight.pieces, &mut out[..len])?;
+        }
+        self.launch(buffer);
+        Ok(Some(flight.region))
+    }
+
+    /// Waits for the next region, which is one piece, checks it, decodes it into `lines`, one after the other;
+    /// `None` after the last.
+    ///
+    /// # Errors
+    /// As [`Self::next_into`]; [`Invalid::TooShort`] if the lines have more elements than the region.
+    pub(crate) fn next_into_lines<'a>(
+        &mut self,
+        lines: impl Iterator<Item = &'a mut [E]>,
+    ) -> Result<Option<Region>> {
+        let Some(flight) = self.flying.pop_front() else {
+            return Ok(None);
+        };
+        let (mut at, len) = match flight.pieces[..] {
+            [(start, len)] => (start, len),
+            _ => (0, 0),
+        };
+        let end = at + len * E::BYTES;
+        let mut places = Vec::new();
+        for line in lines {
+            let start = at;
+            at += line.len() * E::BYTES;
+            places.push((line, start));
+        }
+        if at > end {
+            return Err(Invalid::TooShort {
+                what: "elements of a region for its lines",
+                given: len as u64,
+                needed: (len + (at - end) / E::BYTES) as u64,
+            }
+            .into());
+        }
+        let buffer = flight.pending.wait()?;
+        if let Some(column) = self.columns.get(flight.column) {
+            decode_parts(&column.workspace, &buffer, places.into_iter())?;
+        }
         self.launch(buffer);
         Ok(Some(flight.region))
     }
@@ -383,13 +449,15 @@ impl<E: Element> Reader<E> {
     }
 
     fn launch(&mut self, buffer: Buffer) {
-        if let Some(region) = self.regions.next() {
-            let (runs, pieces) = self.column.layout(region);
-            let pending = self.column.frames.read(buffer, runs);
+        if let Some((index, region)) = self.regions.next()
+            && let Some(column) = self.columns.get(index)
+        {
+            let (runs, pieces) = column.layout(region);
             self.flying.push_back(Flight {
+                column: index,
                 region,
                 pieces,
-                pending,
+                pending: column.frames.read(buffer, runs),
             });
         }
     }

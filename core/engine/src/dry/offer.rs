@@ -3,22 +3,26 @@
 
 use serde::Serialize;
 
+use crate::accelerator::Groups;
+
 /// A job, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Job {
-    /// Sums over the same points.
+    /// Sums of the same number of terms.
     Sums {
         /// Terms of each.
         points: u64,
-        /// How many sums.
+        /// Columns of points.
+        bases: Groups<u64>,
+        /// Vectors of scalars: each makes a sum with each column of points.
         columns: u64,
         /// Ranges of the points that are had by themselves begin at multiples of so many; none are, if there
         /// is no such number.
         step: Option<u64>,
-        /// Bytes that the points' end leases.
+        /// Bytes that the ends of all points lease.
         bases_bytes: u64,
-        /// Bytes that the end of each sum's scalars leases.
+        /// Bytes that the end of each vector leases.
         scalars_bytes: u64,
     },
     /// A whole transform.

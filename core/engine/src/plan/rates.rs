@@ -1,9 +1,9 @@
 //! How fast this machine reads, writes and computes: measured in about a second, or given.
 //!
-//! Disk: a scratch file of [`DISK_BYTES`], written twice and read through the session's storage. Compute: a
+//! Disk: [`Workspace::disk_rates`]. Compute: a
 //! transform and a sum over points in memory, and products of scalars, each repeated for about
 //! [`MEASURED_SECONDS`]; the best of the repetitions counts, so that a moment in which something else ran
-//! does not. Memory: a chunk of the budget for each of [`TRANSFERS`]; for the rest at most an eighth of the
+//! does not. Memory: that of the disk's rates; for the rest at most an eighth of the
 //! budget, leased: it is as large as that allows, since short batches cost more.
 
 use std::time::Instant;
@@ -15,8 +15,7 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::budget::PAGE_BYTES;
-use crate::column::{Workspace, sequential_bytes};
+use crate::column::{Workspace, side_by_side};
 use crate::dry::Work;
 use spillproof_kernels::curve::Point;
 use spillproof_kernels::msm::{Msm, MsmConfig};
@@ -24,10 +23,6 @@ use spillproof_kernels::ntt::Domain;
 use spillproof_kernels::poly::powers;
 use spillproof_kernels::vector;
 
-/// Bytes of the scratch file.
-const DISK_BYTES: u64 = 64 << 20;
-/// Transfers on their way at a time.
-const TRANSFERS: usize = 4;
 /// log2 of the elements of what is computed.
 const LOG_LENS: std::ops::RangeInclusive<u32> = 10..=15;
 /// Bytes that an element takes meanwhile: three scalars, a point, a projective point, and its share of the
@@ -80,7 +75,7 @@ impl Rates {
     }
 
     fn measure_in_turn(workspace: &Workspace) -> Result<Self> {
-        let (bytes_read, bytes_written) = disk(workspace)?;
+        let (bytes_read, bytes_written) = workspace.disk_rates()?;
         let fits = |log_len: &u32| (ELEMENT_BYTES << log_len) <= workspace.budget.available_bytes() / 8;
         let log_len = LOG_LENS.rev().find(fits).unwrap_or(*LOG_LENS.start());
         let len = 1usize << log_len;
@@ -119,24 +114,14 @@ impl Rates {
         })
     }
 
-    /// How long so much takes. Disk and processor work side by side as far as they can: the longer of the two
-    /// counts in full, the shorter one half, which is off by less than a factor of 1.5 if all of it is
-    /// hidden, or nothing.
+    /// How long so much takes.
     pub(super) fn seconds(&self, read: u64, written: u64, work: &Work) -> f64 {
         let disk = read as f64 / self.bytes_read + written as f64 / self.bytes_written;
         let compute = work.additions / self.additions
             + work.butterflies / self.butterflies
             + work.products / self.products;
-        disk.max(compute) + disk.min(compute) / 2.0
+        side_by_side(disk, compute)
     }
-}
-
-/// Bytes a second, read and written.
-fn disk(workspace: &Workspace) -> Result<(f64, f64)> {
-    let piece_bytes = sequential_bytes(workspace.budget.limit_bytes(), PAGE_BYTES);
-    let buffer = |_| workspace.budget.buffer(piece_bytes, "rates");
-    let buffers = (0..TRANSFERS).map(buffer).collect::<Result<_>>()?;
-    workspace.storage.measure(DISK_BYTES, buffers)
 }
 
 /// How often `work` is done in a second, by the quickest of its repetitions.

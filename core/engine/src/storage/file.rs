@@ -13,7 +13,7 @@ use super::handle::{Access, Handle, Room, Segment, error};
 use super::recycler::Recycler;
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
-use crate::budget::{Buffer, PAGE_BYTES};
+use crate::budget::{Buffer, Lent, PAGE_BYTES};
 use crate::error::{Error, Invalid, Result};
 
 /// An open file. Clones share it; it is closed with the last clone and the last transfer.
@@ -138,34 +138,64 @@ impl File {
         self.begin(Direction::Write, buffer, segments.into())
     }
 
-    /// Reads from `file_offset` straight into `into`, in pieces of `piece_bytes`, and returns when all is
-    /// there; `each` gets the offset and the bytes of every piece, in order, while later ones are on their
-    /// way.
-    ///
-    /// `false`: transfers do not reach this memory, whose address or length is not a multiple of
-    /// [`File::alignment_bytes`], or that the kernel refused (a driver's own pages may be such; they are not
-    /// tried again then). What it holds is undefined.
+    /// Begins to read `segments` straight into memory that is lent, where no two may overlap, for
+    /// [`File::wait_for_lent`]; gives the memory back where transfers do not reach it: see [`File::reaches`].
     ///
     /// # Errors
-    /// [`Error::Io`]; those of `each`. Nothing is on its way then.
-    pub fn read_in_place(
-        &self,
-        file_offset: u64,
-        into: &mut [u8],
-        piece_bytes: usize,
-        each: impl FnMut(usize, &mut [u8]) -> Result<()>,
-    ) -> Result<bool> {
-        if !self.reaches(file_offset, into, piece_bytes) {
-            return Ok(false);
+    /// The memory.
+    pub fn read_lent(&self, memory: Lent, segments: Vec<Segment>) -> std::result::Result<Pending, Lent> {
+        match self.reaches(&memory, &segments) {
+            true => Ok(self.begin(Direction::Read, Buffer::lent(memory), segments)),
+            false => Err(memory),
         }
-        let inner = &self.storage.inner;
-        let submit = |batch| inner.submit(batch);
-        let read = transfer::read_pieces(|| self.order(&submit), file_offset, into, piece_bytes, each);
-        self.reached(read)
     }
 
-    /// Writes `from` to `file_offset`, straight from where it is, as [`File::read_in_place`] reads; `each`
-    /// gets every piece before it is sent.
+    /// Waits for [`File::read_lent`]. The memory, and whether all is there: `false` where the kernel refused the
+    /// memory (a driver's own pages may be such; they are not tried again then), whose content is undefined.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Invalid`] for segments that do not fit.
+    pub fn wait_for_lent(&self, pending: Pending) -> Result<(Lent, bool)> {
+        let taken = |buffer: Buffer| buffer.into_lent().ok_or(Invalid::BufferTaken);
+        match pending.wait_with_buffer() {
+            Ok(buffer) => Ok((taken(buffer)?, true)),
+            Err((error, Some(buffer))) if self.is_refusal(&error) => Ok((taken(buffer)?, false)),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    /// Whether transfers of `segments` may go to and from this memory, as far as is known: it begins at a
+    /// multiple of [`File::alignment_bytes`], as all segments do, and the kernel has refused no such memory.
+    pub fn reaches(&self, memory: &[u8], segments: &[Segment]) -> bool {
+        let alignment = self.alignment_bytes();
+        let is_aligned = |segment: &Segment| {
+            let places = [segment.buffer_offset, segment.bytes];
+            segment.file_offset.is_multiple_of(alignment as u64)
+                && places.iter().all(|place| place.is_multiple_of(alignment))
+        };
+        !self.storage.inner.refuses_in_place.load(Relaxed)
+            && memory.as_ptr().addr().is_multiple_of(alignment)
+            && segments.iter().all(is_aligned)
+    }
+
+    /// Whether the kernel refused the memory of a transfer.
+    fn is_refusal(&self, error: &Error) -> bool {
+        let refused = Some(Errno::FAULT.raw_os_error());
+        let is_refusal = matches!(error, Error::Io { source, .. } if source.raw_os_error() == refused);
+        if is_refusal {
+            tracing::info!(
+                file = self.name(),
+                "transfers do not reach a caller's memory: it is copied"
+            );
+            self.storage.inner.refuses_in_place.store(true, Relaxed);
+        }
+        is_refusal
+    }
+
+    /// Writes `from` to `file_offset`, straight from where it is, in pieces of `piece_bytes`, and returns when all
+    /// is written; `each` gets the offset and the bytes of every piece before it is sent, in order.
+    ///
+    /// `false`: transfers do not reach this memory.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `each`. Nothing is on its way then.
@@ -176,13 +206,16 @@ impl File {
         piece_bytes: usize,
         each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        if !self.reaches(file_offset, from, piece_bytes) {
+        let segment = Segment::new(file_offset, 0, from.len());
+        if !self.reaches(from, &[segment]) || !piece_bytes.is_multiple_of(self.alignment_bytes()) {
             return Ok(false);
         }
         let inner = &self.storage.inner;
         let submit = |batch| inner.submit(batch);
-        let written = transfer::write_pieces(|| self.order(&submit), file_offset, from, piece_bytes, each);
-        self.reached(written)
+        match transfer::write_pieces(|| self.order(&submit), file_offset, from, piece_bytes, each) {
+            Err(error) if self.is_refusal(&error) => Ok(false),
+            written => written.map(|()| true),
+        }
     }
 
     fn order<'a>(&'a self, submit: &'a dyn Fn(Arc<Batch>) -> Result<()>) -> Order<'a> {
@@ -191,31 +224,6 @@ impl File {
             counters: &self.storage.inner.counters,
             fault: self.faults().next(),
             submit,
-        }
-    }
-
-    /// Whether transfers may go to and from this memory, as far as is known.
-    fn reaches(&self, file_offset: u64, memory: &[u8], piece_bytes: usize) -> bool {
-        let alignment = self.alignment_bytes();
-        let places = [memory.as_ptr().addr(), memory.len(), piece_bytes];
-        !self.storage.inner.refuses_in_place.load(Relaxed)
-            && piece_bytes > 0
-            && places.iter().all(|place| place.is_multiple_of(alignment))
-            && file_offset.is_multiple_of(alignment as u64)
-    }
-
-    fn reached(&self, done: Result<()>) -> Result<bool> {
-        match done {
-            Ok(()) => Ok(true),
-            Err(Error::Io { source, .. }) if source.raw_os_error() == Some(Errno::FAULT.raw_os_error()) => {
-                tracing::info!(
-                    file = self.name(),
-                    "transfers do not reach a caller's memory: it is copied"
-                );
-                self.storage.inner.refuses_in_place.store(true, Relaxed);
-                Ok(false)
-            }
-            Err(error) => Err(error),
         }
     }
 

@@ -10,6 +10,24 @@ use crate::budget::Buffer;
 use crate::error::Result;
 
 impl Storage {
+    /// What [`Self::measure`] says, the first time that it is asked.
+    ///
+    /// # Errors
+    /// As [`Self::measure`], and those of `buffers`.
+    pub(crate) fn rates(
+        &self,
+        bytes: u64,
+        buffers: impl FnOnce() -> Result<Vec<Buffer>>,
+    ) -> Result<(f64, f64)> {
+        match self.inner.rates.get() {
+            Some(rates) => Ok(*rates),
+            None => {
+                let rates = self.measure(bytes, buffers()?)?;
+                Ok(*self.inner.rates.get_or_init(|| rates))
+            }
+        }
+    }
+
     /// Bytes a second, read and written: of a scratch file of `bytes`, in order, each of `buffers` a transfer
     /// at a time. Their lengths are multiples of the [alignment](super::File::alignment_bytes).
     ///

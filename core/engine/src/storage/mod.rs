@@ -12,8 +12,8 @@
 //!   Pending::wait  <-  buffer or error, when the last segment is done  <--------+
 //! ```
 //!
-//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the
-//! slots of an accelerator. They return when the kernel is done with it.
+//! [`File::read_lent`] reads into memory that is only lent, the slots of an accelerator, and
+//! [`File::write_in_place`] writes from there: it returns when the kernel is done with it.
 //!
 //! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is
 //! tried again, any other error is final and typed, a buffer lives until the kernel is done with it even if
@@ -55,7 +55,7 @@ mod sync {
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{
@@ -141,6 +141,8 @@ struct Inner {
     counters: Arc<Counters>,
     /// The kernel has refused a caller's memory.
     refuses_in_place: AtomicBool,
+    /// Bytes a second, read and written, once they are measured.
+    rates: OnceLock<(f64, f64)>,
     /// The process whose threads carry transfers out.
     process: u32,
 }
@@ -156,7 +158,7 @@ pub struct IoStats {
     pub reads: u64,
     /// Segments written.
     pub writes: u64,
-    /// Bytes that [`File::read_in_place`] read into the caller's memory; [`Self::bytes_read`] contains them.
+    /// Bytes that [`File::read_lent`] read into memory that was lent; [`Self::bytes_read`] contains them.
     pub bytes_read_in_place: u64,
     /// Bytes that [`File::write_in_place`] wrote from the caller's memory; [`Self::bytes_written`] contains
     /// them.
@@ -322,6 +324,7 @@ impl Storage {
                 faults,
                 counters: Arc::default(),
                 refuses_in_place: AtomicBool::new(false),
+                rates: OnceLock::new(),
                 process: std::process::id(),
             }),
         }

@@ -5,8 +5,9 @@
 //! one done finishes the batch and wakes the waiter. Each `Transfer` keeps its batch alive, and the batch its
 //! buffer: so a backend that keeps the `Transfer` until the kernel is done keeps the memory too.
 //!
-//! [`read_pieces`] and [`write_pieces`] transfer a caller's memory instead of a buffer. They do not return,
-//! and do not unwind, before the kernel is done with all of it.
+//! [`write_pieces`] writes a caller's memory instead of a buffer. It does not return, and does not unwind, before
+//! the kernel is done with all of it. What is read into a caller's memory is read into a buffer of
+//! [`Lent`](crate::budget::Lent) memory.
 
 #![allow(unsafe_code)]
 
@@ -102,7 +103,7 @@ impl Batch {
             faults,
             counters,
             start: buffer.start(),
-            in_place: false,
+            in_place: buffer.is_lent(),
             unfinished: AtomicUsize::new(segments.len()),
             failed: AtomicBool::new(false),
             outcome: Mutex::new(Outcome {
@@ -115,14 +116,13 @@ impl Batch {
         }
     }
 
-    /// One segment of a caller's memory.
+    /// One segment of a caller's memory, to be written to the file.
     ///
     /// # Safety
-    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and
-    /// no other code uses them, until the batch is finished.
-    unsafe fn in_place(order: &Order<'_>, direction: Direction, memory: *mut u8, segment: Segment) -> Self {
+    /// `memory` is valid for `segment.bytes` bytes, and no other code writes there, until the batch is finished.
+    unsafe fn in_place(order: &Order<'_>, memory: *mut u8, segment: Segment) -> Self {
         Self {
-            direction,
+            direction: Direction::Write,
             handle: order.handle.clone(),
             faults: order.fault.map(Some).into_iter().collect(),
             counters: order.counters.clone(),
@@ -510,16 +510,21 @@ impl Pending {
     /// [`Error::Io`] with the first segment that failed; [`Error::Invalid`] for segments that do not fit
     /// buffer or file.
     pub fn wait(self) -> Result<Buffer> {
+        self.wait_with_buffer().map_err(|(error, _)| error)
+    }
+
+    /// The same, with the buffer of a transfer that failed after it was begun.
+    pub(crate) fn wait_with_buffer(self) -> Result<Buffer, (Error, Option<Buffer>)> {
         let batch = match self.state {
             State::Begun(batch) => batch,
-            State::Refused(error) => return Err(error),
+            State::Refused(error) => return Err((error, None)),
         };
         let mut outcome = batch.finished_outcome();
         let buffer = outcome.buffer.take();
         match (outcome.error.take(), buffer) {
             (None, Some(buffer)) => Ok(buffer),
-            (Some(error), _) => Err(error),
-            (None, None) => Err(Invalid::BufferTaken.into()),
+            (Some(error), buffer) => Err((error, buffer)),
+            (None, None) => Err((Invalid::BufferTaken.into(), None)),
         }
     }
 }
@@ -575,44 +580,6 @@ fn pieces(total_bytes: usize, piece_bytes: usize) -> impl Iterator<Item = (usize
     starts.map(move |start| (start, piece_bytes.min(total_bytes - start)))
 }
 
-/// Reads from `file_offset` straight into `into`; `each` gets the offset and the bytes of every piece that is
-/// there, in order, while others are under way, and may change them. `order` is asked for anew for each.
-pub(super) fn read_pieces<'a>(
-    mut order: impl FnMut() -> Order<'a>,
-    file_offset: u64,
-    into: &mut [u8],
-    piece_bytes: usize,
-    mut each: impl FnMut(usize, &mut [u8]) -> Result<()>,
-) -> Result<()> {
-    let (memory, total_bytes) = (into.as_mut_ptr(), into.len());
-    let mut under_way = UnderWay::default();
-    let mut check = |(offset, bytes): (usize, usize)| {
-        // SAFETY: inside `into`, which is borrowed exclusively until this function returns; this piece's
-        // transfer is done, and others have pieces of their own.
-        each(offset, unsafe {
-            std::slice::from_raw_parts_mut(memory.add(offset), bytes)
-        })
-    };
-    for (offset, bytes) in pieces(total_bytes, piece_bytes) {
-        if under_way.pieces.len() == PIECES_MAX
-            && let Some(piece) = under_way.next()?
-        {
-            check(piece)?;
-        }
-        let (order, segment) = (order(), Segment::new(file_offset + offset as u64, 0, bytes));
-        // SAFETY: inside `into`, which is borrowed exclusively; pieces do not overlap; `under_way` waits for
-        // the batch before the function ends in any way, and a batch that was refused is never seen.
-        let batch = unsafe { Batch::in_place(&order, Direction::Read, memory.add(offset), segment) };
-        let batch = Arc::new(batch);
-        (order.submit)(batch.clone())?;
-        under_way.pieces.push_back((offset, batch));
-    }
-    while let Some(piece) = under_way.next()? {
-        check(piece)?;
-    }
-    Ok(())
-}
-
 /// Writes `from` to `file_offset`, straight from where it is; `each` gets the offset and the bytes of every
 /// piece before it is sent, in order.
 pub(super) fn write_pieces<'a>(
@@ -641,7 +608,7 @@ pub(super) fn write_pieces<'a>(
             }
             // SAFETY: inside `from`, which is borrowed and only read; `under_way` waits for the batch before
             // the function ends in any way, and a batch that was refused is never seen.
-            _ => unsafe { Batch::in_place(&order, Direction::Write, piece.as_ptr().cast_mut(), segment) },
+            _ => unsafe { Batch::in_place(&order, piece.as_ptr().cast_mut(), segment) },
         };
         let batch = Arc::new(batch);
         (order.submit)(batch.clone())?;

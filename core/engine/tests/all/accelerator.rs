@@ -1,12 +1,14 @@
 //! The seam to an accelerator, with an accelerator over arkworks: what it does is taken, what it declines the
 //! processor does, with the same result.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{Place, column_in, place};
-use ark_bn254::{Fr, G1Affine, G1Projective, g1};
+use ark_bn254::{Fr, G1Affine, G1Projective, G2Affine, G2Projective, g1, g2};
 use ark_ec::VariableBaseMSM;
+use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
@@ -14,13 +16,16 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
-use spillproof_engine::accelerator::{self, Accelerator, Answer, ReadElements};
-use spillproof_engine::budget::Budget;
+use spillproof_engine::accelerator::{
+    self, Accelerator, Answer, Arrivals, Bases, Groups, ReadElements, Totals,
+};
+use spillproof_engine::budget::{Budget, Buffer, Lender};
 use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
-use spillproof_engine::plan::{Phase, Plan, Rates};
+use spillproof_engine::plan::{Job, Phase, Plan, Rates};
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
-use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt, sums_over};
+use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::NttElement;
 
@@ -49,6 +54,14 @@ struct Arkworks {
     jobs: AtomicU64,
 }
 
+/// What was begun, when it is there.
+fn settle((part, mut lender, arrivals): (&mut [u8], Lender<Buffer>, Arrivals)) -> Result<()> {
+    arrivals.settle()?;
+    let memory = lender.memory().expect("it is given back");
+    part.copy_from_slice(&memory[..part.len()]);
+    Ok(())
+}
+
 impl Arkworks {
     fn read<E: Element>(&self, from: &mut dyn ReadElements, count: usize) -> Result<Vec<E>> {
         let at_a_time = match self.way {
@@ -60,27 +73,34 @@ impl Arkworks {
             from.read(0, &mut bytes[..count.min(3) * E::BYTES])?;
         }
         let mut first = 0;
+        // Parts that are begun, before the first of them is settled.
+        let mut begun = VecDeque::new();
         for part in bytes.chunks_mut(at_a_time * E::BYTES) {
+            let elements = (part.len() / E::BYTES) as u64;
             if let Way::LendsMemory { .. } = self.way {
-                let mut lent = Budget::unlimited().buffer(part.len(), "lent")?;
-                lent.fill(0xee);
-                from.read_in_place(first, &mut lent[..part.len()])?;
-                part.copy_from_slice(&lent[..part.len()]);
+                let mut lender = Lender::new(Budget::unlimited().buffer(part.len(), "lent")?);
+                lender.memory().unwrap().fill(0xee);
+                let arrivals = from.begin(first, lender.lend(part.len()).unwrap())?;
+                begun.push_back((part, lender, arrivals));
+                if begun.len() == 3 {
+                    begun.pop_front().map(settle).transpose()?;
+                }
             } else {
                 from.read(first, part)?;
             }
-            first += (part.len() / E::BYTES) as u64;
+            first += elements;
         }
+        begun.into_iter().try_for_each(settle)?;
         Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
     }
 
     /// Each range on a thread of its own, the last first; there are none of what can be read in one order
     /// only.
-    fn in_parts(&self, job: &accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn in_parts(&self, job: &accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Totals>> {
         let Some(parts) = &job.parts else {
             return Ok(Answer::Declined("in one order only".into()));
         };
-        let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+        let points = job.points();
         let whole = Self {
             way: Way::Does { at_a_time: 700 },
             jobs: AtomicU64::new(0),
@@ -95,17 +115,39 @@ impl Arkworks {
             let joined = threads.into_iter().map(|thread| thread.join().unwrap());
             joined.collect::<Result<Vec<_>>>()
         })?;
-        let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
+        let mut sums = Totals::infinity(job.counts());
         for answer in made {
             let Answer::Done(of_range) = answer else {
                 panic!("{answer:?}");
             };
-            assert_eq!(of_range.len(), sums.len());
-            sums.iter_mut().zip(of_range).for_each(|(sum, part)| *sum += part);
+            assert_eq!(of_range.counts(), sums.counts());
+            sums.add(&of_range);
         }
         // Several frames of scalars make a test of it.
         assert!(starts.len() > 5, "{starts:?}");
         Ok(Answer::Done(sums))
+    }
+
+    /// The sums over one column of points.
+    fn over<P: Curve<ScalarField = Fr>>(
+        &self,
+        bases: &mut Bases<'_>,
+        scalars: &mut [accelerator::Scalars<'_>],
+    ) -> Result<Vec<Projective<P>>>
+    where
+        Point<P>: Element,
+    {
+        let each = scalars.iter_mut().map(|scalars| {
+            let mut len = scalars.len as usize;
+            if self.way == Way::StopsInTheMiddle {
+                len /= 2;
+            }
+            let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
+            let points: Vec<Point<P>> = self.read(&mut *bases.source, len)?;
+            let points: Vec<Affine<P>> = points.iter().map(Point::<P>::to_affine::<P>).collect();
+            Ok(Projective::<P>::msm(&points, &values).unwrap())
+        });
+        each.collect()
     }
 
     fn half_way<T>(&self) -> Option<Answer<T>> {
@@ -115,27 +157,23 @@ impl Arkworks {
 }
 
 impl Accelerator for Arkworks {
-    fn sums(&self, job: &mut accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, job: &mut accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Totals>> {
         if let Some(declined) = self.half_way() {
             return Ok(declined);
         }
         if self.way == Way::InParts {
             return self.in_parts(job, budget);
         }
-        let mut sums = Vec::new();
-        for scalars in &mut job.scalars {
-            let mut len = scalars.len as usize;
-            if self.way == Way::StopsInTheMiddle {
-                len /= 2;
-            }
-            let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
-            let points: Vec<G1> = self.read(&mut *job.bases, len)?;
-            let points: Vec<G1Affine> = points.iter().map(G1::to_affine::<g1::Config>).collect();
-            sums.push(G1Projective::msm(&points, &values).unwrap());
+        let mut sums = Totals::default();
+        for bases in &mut job.bases.g1 {
+            sums.g1.extend(self.over::<g1::Config>(bases, &mut job.scalars)?);
+        }
+        for bases in &mut job.bases.g2 {
+            sums.g2.extend(self.over::<g2::Config>(bases, &mut job.scalars)?);
         }
         Ok(match self.way {
             Way::StopsInTheMiddle => Answer::Declined("half way".into()),
-            Way::AnswersNonsense => Answer::Done(Vec::new()),
+            Way::AnswersNonsense => Answer::Done(Totals::default()),
             _ => Answer::Done(sums),
         })
     }
@@ -273,6 +311,85 @@ fn sums_are_the_same_whoever_makes_them() {
     let bases = column_in(&workspace, &bases, Placement::Disk);
     let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&few)]).unwrap_err();
     assert!(is_an_impossible_answer(&refused), "{refused}");
+}
+
+/// One vector of scalars over columns of both groups is one job, and so is one column of G2.
+#[test]
+fn sums_over_columns_of_both_groups_are_one_job() {
+    let place = place(8 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(8);
+    let n = 3000;
+    let values = random(n, 1);
+    let first: Vec<Vec<G1Affine>> = (0..2)
+        .map(|_| (0..n).map(|_| G1Affine::rand(&mut rng)).collect())
+        .collect();
+    let second: Vec<G2Affine> = (0..n).map(|_| G2Affine::rand(&mut rng)).collect();
+    let of_g1: Vec<G1Projective> = first
+        .iter()
+        .map(|points| G1Projective::msm(points, &values).unwrap())
+        .collect();
+    let of_g2 = [G2Projective::msm(&second, &values).unwrap()];
+    let columns = |workspace: &Workspace| {
+        let g1 = first.iter().map(|points| {
+            let points: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+            column_in(workspace, &points, Placement::Disk)
+        });
+        let g2: Vec<Point<g2::Config>> = second
+            .iter()
+            .map(Point::<g2::Config>::from_affine::<g2::Config>)
+            .collect();
+        (g1.collect::<Vec<_>>(), column_in(workspace, &g2, Placement::Disk))
+    };
+    for way in WAYS {
+        let (workspace, accelerator) = with(&place, way);
+        let (g1, g2) = columns(&workspace);
+        let scalars = column_in(&workspace, &values, Placement::Disk);
+        let held = workspace.budget.held_bytes();
+        let sums = sums_over::<g1::Config, g2::Config>(&scalars, &[&g1[0], &g1[1]], &[&g2]).unwrap();
+        match way {
+            Way::Declines | Way::StopsInTheMiddle => assert!(sums.is_none(), "{way:?}"),
+            _ => assert_eq!(sums.unwrap(), (of_g1.clone(), of_g2.to_vec()), "{way:?}"),
+        }
+        assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 1, "{way:?}");
+        let sums = msm::<g2::Config>(&g2, &[Scalars::Column(&scalars)]).unwrap();
+        assert_eq!(sums, of_g2, "{way:?}");
+        assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 2, "{way:?}");
+        assert_eq!(workspace.budget.held_bytes(), held, "{way:?}");
+    }
+    let (workspace, _) = with(&place, Way::AnswersNonsense);
+    let (g1, g2) = columns(&workspace);
+    let scalars = column_in(&workspace, &values, Placement::Disk);
+    let refused = sums_over::<g1::Config, g2::Config>(&scalars, &[&g1[0]], &[&g2]).unwrap_err();
+    assert!(is_an_impossible_answer(&refused), "{refused}");
+    // A dry run offers what a run does.
+    let plan = Plan::new(
+        &|workspace: &Workspace| {
+            let bases = Writer::<G1>::scratch(workspace, "bases", n as u64, Placement::Disk)?.finish()?;
+            let second = Writer::<Point<g2::Config>>::scratch(workspace, "bases", n as u64, Placement::Disk)?
+                .finish()?;
+            let scalars = Writer::<Fr>::scratch(workspace, "scalars", n as u64, Placement::Disk)?.finish()?;
+            let _step = spillproof_engine::step!(workspace, "sums");
+            sums_over::<g1::Config, g2::Config>(&scalars, &[&bases, &bases], &[&second]).map(|_| ())
+        },
+        8 << 20,
+        2,
+        &Rates::default(),
+    )
+    .unwrap();
+    let offers = plan.of(Some(Phase::VerifyingKey)).offers;
+    let [offer] = &offers[..] else {
+        panic!("{offers:?}")
+    };
+    let Job::Sums {
+        points,
+        bases,
+        columns,
+        ..
+    } = offer.job
+    else {
+        panic!("{offer:?}")
+    };
+    assert_eq!((points, bases, columns), (n as u64, Groups { g1: 2, g2: 1 }, 1));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{columns_on_disk, place, scalars};
-use ark_bn254::{Fr, G1Projective};
+use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
@@ -162,7 +162,7 @@ fn run(program: &accelerator::Program<'_>, query: impl Fn(usize, i32) -> Fr) -> 
 }
 
 impl Accelerator for Formulas {
-    fn sums(&self, _: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn sums(&self, _: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<accelerator::Totals>> {
         panic!("a quotient has no sums")
     }
 

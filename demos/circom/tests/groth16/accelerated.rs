@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ark_bls12_381::Bls12_381;
-use ark_bn254::{Bn254, G1Projective};
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
+use ark_bn254::Bn254;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Placement;
 use spillproof_engine::{Result, Session};
@@ -18,14 +18,16 @@ use crate::r1cs::{Circuit, Key, Values, text};
 /// Takes nothing, and counts what it is offered.
 #[derive(Debug, Default)]
 struct Declines {
+    jobs: AtomicU64,
     sums: AtomicU64,
     transforms: AtomicU64,
     distrusted: Mutex<bool>,
 }
 
 impl Accelerator for Declines {
-    fn sums(&self, _: &mut Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
-        self.sums.fetch_add(1, Ordering::Relaxed);
+    fn sums(&self, job: &mut Sums<'_>, _: &Budget) -> Result<Answer<Totals>> {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        self.sums.fetch_add(job.count(), Ordering::Relaxed);
         Ok(Answer::Declined("it takes nothing".into()))
     }
 
@@ -76,8 +78,9 @@ fn an_accelerator_that_declines_costs_no_passes_over_the_disk() {
         bytes_written::<Bn254>(Some(Arc::clone(&of_bn254))),
         bytes_written::<Bn254>(None)
     );
-    // A, B1, C and H; transforms are not even offered.
-    assert_eq!(of_bn254.sums.load(Ordering::Relaxed), 4);
+    // H, then A, B1, C and B2 in one job; transforms are not even offered.
+    assert_eq!(of_bn254.jobs.load(Ordering::Relaxed), 2);
+    assert_eq!(of_bn254.sums.load(Ordering::Relaxed), 5);
     assert_eq!(of_bn254.transforms.load(Ordering::Relaxed), 0);
     assert!(!*of_bn254.distrusted.lock().expect("a flag"));
     let of_bls12_381 = Arc::new(Declines::default());

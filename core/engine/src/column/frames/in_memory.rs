@@ -141,6 +141,23 @@ impl Frames {
         Ok(())
     }
 
+    /// Copies bytes from `start` on, on all cores if it is much; `false` if the frames are not in memory.
+    pub fn copy_out(&self, start: u64, into: &mut [u8]) -> Result<bool> {
+        let Backing::Memory(memory) = &self.backing else {
+            return Ok(false);
+        };
+        let place = memory.read();
+        let Place::Buffer(memory) = &*place else {
+            return Ok(false);
+        };
+        let (frame_bytes, end) = (self.frame_bytes as u64, start + into.len() as u64);
+        let first = start / frame_bytes;
+        self.check_marks(memory, first, end.div_ceil(frame_bytes) - first)?;
+        let from = std::iter::once(&memory[start as usize..end as usize]);
+        self.copy(from, vec![into])?;
+        Ok(true)
+    }
+
     /// Refuses `frames` frames of a buffer of all frames and their bits, from `first` on, if one of them was
     /// not written.
     pub(super) fn check_marks(&self, memory: &[u8], first: u64, frames: u64) -> Result<()> {

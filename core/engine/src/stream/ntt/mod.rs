@@ -123,11 +123,16 @@ fn ntt_in_turn<F>(input: &Column<F>, transform: &Transform<F>, placement: Placem
 where
     F: KernelField + NttElement<F> + Element,
 {
-    if let Some(output) = offload::transform(input, transform, placement)? {
+    let available_bytes = input.workspace().budget.available_bytes();
+    let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes);
+    let is_whole = log_tile
+        .as_ref()
+        .is_ok_and(|log_tile| *log_tile >= transform.log_n);
+    let passes = if is_whole { 1 } else { 2 };
+    if let Some(output) = offload::transform(input, transform, placement, passes)? {
         return Ok(output);
     }
-    let available_bytes = input.workspace().budget.available_bytes();
-    let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes)?;
+    let log_tile = log_tile?;
     tracing::debug!(log_n = transform.log_n, log_tile, available_bytes, "streamed NTT");
     ntt_in_tiles(input, transform, placement, log_tile)
 }

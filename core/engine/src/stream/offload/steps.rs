@@ -6,9 +6,12 @@
 //! (Bailey, *FFTs in external or hierarchical memory*, 1990; the processor's two passes in
 //! [`crate::stream::ntt`] are cut alike.)
 //!
+//! What the device has not asked for yet is read meanwhile, across the ends of tiles and chunks; lines are gathered
+//! and scattered by all threads of the session.
+//!
 //! Memory: the tile, of sqrt(n) lines of 4096 bytes at least, and a third of what the budget has left where
-//! that is more; bands of it, [`BANDS`] in all, two on their way; a run of `chunk^2 / n` elements,
-//! [`RUNS_AHEAD`] on their way; a [`Writer`].
+//! that is more; slices of the next tiles, or runs of `chunk^2 / n` elements between the steps, on their way: see
+//! [`ahead`]; bands of the tile, [`BANDS`] in all, two on their way; a [`Writer`].
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,15 +21,21 @@ use ark_bn254::Fr;
 use super::{beyond, wrong_answer};
 use crate::Result;
 use crate::accelerator::{
-    InSteps, LINE_BYTES_MIN, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements,
+    InSteps, LINE_BYTES_MIN, Lines, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements,
 };
-use crate::budget::{Budget, LeasedVec};
-use crate::column::{Column, Draft, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer};
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer};
+use spillproof_kernels::parallel::Parallel;
 
 type Scalar = [u8; SCALAR_BYTES];
 
-/// Runs between the steps that are read ahead.
-const RUNS_AHEAD: usize = 4;
+/// What is read ahead takes this part of what the budget has left, beside the tile, or [`AHEAD_MIN`] buffers.
+const AHEAD_PART: u64 = 4;
+const AHEAD_MIN: u64 = 2;
+/// The disk needs no more.
+const AHEAD_MAX: u64 = 32;
+/// Bytes of lines that one thread copies at a time.
+const COPIED_BYTES: usize = 64 << 10;
 /// A tile leaves in so many bands, or fewer.
 const BANDS: u64 = 32;
 
@@ -35,15 +44,26 @@ pub(super) struct Steps {
     input: Column<Scalar>,
     log_n: u32,
     placement: Placement,
+    moved: Moved,
     pub parts: Option<Parts>,
 }
 
+/// What goes to the disk and comes from there.
+#[derive(Clone, Copy)]
+pub(super) struct Moved {
+    /// Bytes of the output that do.
+    pub written_bytes: u64,
+    /// Passes of the processor's own transform.
+    pub passes: u64,
+}
+
 impl Steps {
-    pub fn new(input: Column<Scalar>, log_n: u32, placement: Placement) -> Self {
+    pub fn new(input: Column<Scalar>, log_n: u32, placement: Placement, moved: Moved) -> Self {
         Self {
             input,
             log_n,
             placement,
+            moved,
             parts: None,
         }
     }
@@ -77,10 +97,26 @@ impl InSteps for &mut Steps {
             between: Box::new(&mut parts.between),
             output: Box::new(RowsOf {
                 draft: &mut parts.output,
+                workspace: self.input.workspace(),
+                written_bytes: self.moved.written_bytes,
                 matrix,
                 tile: &parts.tile,
             }),
         })
+    }
+
+    fn disk_seconds(&self) -> f64 {
+        let bytes = SCALAR_BYTES as u64;
+        let between_bytes = (self.moved.passes - 1) * (bytes << self.log_n);
+        let read_bytes = match self.input.on_disk() {
+            true => self.input.len() * bytes,
+            false => 0,
+        };
+        let workspace = self.input.workspace();
+        workspace.disk_seconds(
+            read_bytes + between_bytes,
+            self.moved.written_bytes + between_bytes,
+        )
     }
 }
 
@@ -112,10 +148,9 @@ impl Parts {
             columns: None,
             between: Between {
                 matrix,
-                budget: workspace.budget.clone(),
+                workspace: workspace.clone(),
                 writer: Some(Writer::new(draft("between two steps", Placement::Disk, run)?)),
                 reader: None,
-                run: None,
             },
             output: draft("transform", placement, len >> log_columns)?,
         })
@@ -143,79 +178,147 @@ impl Parts {
     }
 }
 
+/// How many regions of a column are read ahead, in buffers of so many bytes.
+fn ahead(column: &Column<Scalar>, buffer_bytes: u64) -> usize {
+    let left_bytes = column.workspace().budget.available_bytes();
+    let most = match column.on_disk() {
+        true => AHEAD_MAX,
+        // It is copied when it is read ahead.
+        false => AHEAD_MIN,
+    };
+    (left_bytes / AHEAD_PART / buffer_bytes.max(1)).clamp(AHEAD_MIN, most) as usize
+}
+
+/// Lines that one thread copies at a time.
+fn lines_together(line: &[Scalar]) -> usize {
+    COPIED_BYTES / size_of_val(line).max(1)
+}
+
 /// The input by columns, zeros behind its end.
 struct ColumnsOf<'a> {
     column: &'a Column<Scalar>,
     matrix: Matrix,
     tile: &'a RefCell<LeasedVec<Scalar>>,
+    /// Of all tiles, from the one that is read next on.
     reader: &'a mut Option<Reader<Scalar>>,
     /// Columns in the tile.
     held: Range<u64>,
 }
 
+/// How tiles of columns are read.
+#[derive(Clone, Copy)]
+struct Slices {
+    len: u64,
+    log_columns: u32,
+    /// Columns of a tile.
+    width: u64,
+    /// Rows that are read at a time.
+    rows: u64,
+}
+
+impl Slices {
+    /// The regions of the tile whose first column is `first`.
+    fn of_tile(self, first: u64) -> impl Iterator<Item = Region> + Clone + Send {
+        let rows = self.len >> self.log_columns;
+        let slices = (0..rows.div_ceil(self.rows)).map(move |slice| Region::Panel {
+            row_len: 1 << self.log_columns,
+            first_row: slice * self.rows,
+            rows: self.rows.min(rows - slice * self.rows),
+            first_column: first,
+            columns: self.width,
+        });
+        // What is left of the last row.
+        let start = (rows << self.log_columns) + first;
+        let len = self.len.saturating_sub(start).min(self.width);
+        slices.chain((len > 0).then_some(Region::Span { start, len }))
+    }
+
+    /// Those of all tiles from that one on.
+    fn from(self, first: u64) -> impl Iterator<Item = Region> + Clone + Send {
+        let tiles = first / self.width..(1u64 << self.log_columns).div_ceil(self.width);
+        tiles.flat_map(move |tile| self.of_tile(tile * self.width))
+    }
+}
+
 impl ColumnsOf<'_> {
     /// Fills the tile with as many columns as it has room for, from `first` on.
     fn load(&mut self, first: u64) -> Result<()> {
-        let (len, log_columns) = (self.column.len(), self.matrix.log_columns);
+        let log_columns = self.matrix.log_columns;
         let mut tile = self.tile.borrow_mut();
         let width = tile.len() as u64 >> self.matrix.log_rows;
         self.held = first..first + width;
         // As many rows at a time as a transfer has, whether lines are shorter than frames or frames than
         // lines.
         let shared = self.column.frame_elements().min(1 << log_columns);
-        let slice = (self.column.sequential_chunk() / width.max(shared)).max(1);
-        let rows = len >> log_columns;
-        let slices = (0..rows.div_ceil(slice)).map(move |i| Region::Panel {
-            row_len: 1 << log_columns,
-            first_row: i * slice,
-            rows: slice.min(rows - i * slice),
-            first_column: first,
-            columns: width,
-        });
-        // What is left of the last row.
-        let end = (len.saturating_sub((rows << log_columns) + first)).min(width);
-        let last = (end > 0).then_some(Region::Span {
-            start: (rows << log_columns) + first,
-            len: end,
-        });
-        let reader = self.reader.insert(self.column.reader(slices.chain(last), 2)?);
+        let slices = Slices {
+            len: self.column.len(),
+            log_columns,
+            width,
+            rows: (self.column.sequential_chunk() / width.max(shared)).max(1),
+        };
+        let reader = match &mut *self.reader {
+            Some(reader) if first > 0 => reader,
+            none => {
+                let buffer_bytes = slices.of_tile(first).map(|slice| self.column.region_bytes(slice));
+                let depth = ahead(self.column, buffer_bytes.max().unwrap_or(0));
+                none.insert(self.column.reader(slices.from(first), depth)?)
+            }
+        };
         let mut at = 0;
-        while let Some(region) = reader.next_into(&mut tile[at..])? {
-            at += region.len() as usize;
+        for _ in slices.of_tile(first) {
+            if let Some(region) = reader.next_into(&mut tile[at..])? {
+                at += region.len() as usize;
+            }
         }
-        *self.reader = None;
         tile[at..].fill([0; SCALAR_BYTES]);
+        if self.held.end >> log_columns > 0 {
+            *self.reader = None;
+        }
         Ok(())
     }
 }
 
 impl ReadElements for ColumnsOf<'_> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        let (into, _) = into.as_chunks_mut::<SCALAR_BYTES>();
-        let (row, column) = (
-            first >> self.matrix.log_columns,
-            first & ((1 << self.matrix.log_columns) - 1),
-        );
+        let (step, count) = (0, 1);
+        self.read_lines(Lines { first, step, count }, into)
+    }
+
+    fn read_lines(&mut self, lines: Lines, into: &mut [u8]) -> Result<()> {
+        let log_columns = self.matrix.log_columns;
+        let column = lines.first & ((1 << log_columns) - 1);
         if !self.held.contains(&column) {
             let width = self.tile.borrow().len() as u64 >> self.matrix.log_rows;
             self.load(column / width * width)?;
         }
-        let width = self.held.end - self.held.start;
-        let start = row * width + (column - self.held.start);
-        let tile = self.tile.borrow();
-        let from = tile.get(start as usize..).and_then(|from| from.get(..into.len()));
-        into.copy_from_slice(from.ok_or_else(|| beyond(first, into.len()))?);
-        Ok(())
+        let (width, within) = (self.held.end - self.held.start, column - self.held.start);
+        let tile: &[Scalar] = &self.tile.borrow();
+        let (into, _) = into.as_chunks_mut::<SCALAR_BYTES>();
+        let len = into.len() / lines.count.max(1) as usize;
+        let copy = |(line, to): (u64, &mut [Scalar])| {
+            let start = ((lines.first + line * lines.step) >> log_columns) * width + within;
+            let from = tile.get(start as usize..).and_then(|from| from.get(..to.len()));
+            to.copy_from_slice(from.ok_or_else(|| beyond(lines.first, to.len()))?);
+            Ok(())
+        };
+        let together = lines_together(&into[..len]);
+        let mut each = (0..lines.count).zip(into.chunks_exact_mut(len.max(1)));
+        match lines.count as usize <= together {
+            true => each.try_for_each(copy),
+            false => {
+                let workspace = self.column.workspace();
+                workspace.spread(|| each.parallel().in_runs_of(together).try_for_each(copy))?
+            }
+        }
     }
 }
 
 /// Chunks of columns, one after the other as they were written.
 struct Between {
     matrix: Matrix,
-    budget: Budget,
+    workspace: Workspace,
     writer: Option<Writer<Scalar>>,
     reader: Option<Reader<Scalar>>,
-    run: Option<LeasedVec<Scalar>>,
 }
 
 impl WriteElements for &mut Between {
@@ -225,6 +328,16 @@ impl WriteElements for &mut Between {
             Some(writer) => writer.push(elements),
             None => Err(beyond(first, elements.len())),
         }
+    }
+
+    /// They are written as they come.
+    fn write_lines(&mut self, lines: Lines, bytes: &[u8]) -> Result<()> {
+        self.write(lines.first, bytes)
+    }
+
+    fn disk_seconds_to_write(&self) -> f64 {
+        let elements = 1u64 << (self.matrix.log_rows + self.matrix.log_columns);
+        self.workspace.disk_seconds(0, elements * SCALAR_BYTES as u64)
     }
 }
 
@@ -254,20 +367,15 @@ impl ReadElements for &mut Between {
                     len: run,
                 })
             });
-            self.reader = Some(column.reader(runs, RUNS_AHEAD)?);
-            let what = "run between two steps";
-            self.run = Some(self.budget.vec(run as usize, [0; SCALAR_BYTES], what)?);
+            let depth = ahead(&column, column.transfer_bytes(run));
+            self.reader = Some(column.reader(runs, depth)?);
         }
-        let (Some(reader), Some(run), true) = (&mut self.reader, &mut self.run, count == 1 << log_chunk)
-        else {
+        let (Some(reader), true) = (&mut self.reader, count == 1 << log_chunk) else {
             return Err(beyond(first, count));
         };
         for columns in 0..chunks as usize {
-            reader.next_into(run)?;
-            let lines = into
-                .chunks_exact_mut(1 << log_columns)
-                .zip(run.chunks_exact(width));
-            lines.for_each(|(row, line)| row[columns * width..][..width].copy_from_slice(line));
+            let rows = into.chunks_exact_mut(1 << log_columns);
+            reader.next_into_lines(rows.map(|row| &mut row[columns * width..][..width]))?;
         }
         Ok(())
     }
@@ -276,30 +384,54 @@ impl ReadElements for &mut Between {
 /// The output by its columns, which are rows of the second step.
 struct RowsOf<'a> {
     draft: &'a mut Draft<Scalar>,
+    workspace: &'a Workspace,
+    written_bytes: u64,
     matrix: Matrix,
     tile: &'a RefCell<LeasedVec<Scalar>>,
 }
 
 impl WriteElements for RowsOf<'_> {
+    fn disk_seconds_to_write(&self) -> f64 {
+        self.workspace.disk_seconds(0, self.written_bytes)
+    }
+
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        let (step, count) = (0, 1);
+        self.write_lines(Lines { first, step, count }, bytes)
+    }
+
+    fn write_lines(&mut self, lines: Lines, bytes: &[u8]) -> Result<()> {
         let Matrix {
             log_rows,
             log_columns,
             ..
         } = self.matrix;
-        let (line, _) = bytes.as_chunks::<SCALAR_BYTES>();
+        let (from, _) = bytes.as_chunks::<SCALAR_BYTES>();
+        let len = from.len() / lines.count.max(1) as usize;
         let mut tile = self.tile.borrow_mut();
-        let width = tile.len() as u64 >> log_columns;
-        let (row, column) = (first >> log_rows, first & ((1 << log_rows) - 1));
-        let start = (row * width + column % width) as usize;
-        let to = tile.get_mut(start..).and_then(|to| to.get_mut(..line.len()));
-        to.ok_or_else(|| beyond(first, line.len()))?.copy_from_slice(line);
-        let end = column + line.len() as u64;
-        if row + 1 < 1 << log_columns || !end.is_multiple_of(width) {
+        let width = tile.len() >> log_columns;
+        let (first_row, column) = (lines.first >> log_rows, lines.first & ((1 << log_rows) - 1));
+        let (within, next_row) = (column as usize % width, first_row + lines.count);
+        let fits = lines.step == 1 << log_rows || lines.count == 1;
+        if !fits || len == 0 || within + len > width || next_row > 1 << log_columns {
+            return Err(beyond(lines.first, from.len()));
+        }
+        let to = tile.chunks_exact_mut(width).skip(first_row as usize);
+        let each = to.zip(from.chunks_exact(len));
+        let copy = |(to, line): (&mut [Scalar], &[Scalar])| to[within..][..len].copy_from_slice(line);
+        let together = lines_together(&from[..len]);
+        match lines.count as usize <= together {
+            true => each.for_each(copy),
+            false => {
+                (self.workspace).spread(|| each.parallel().in_runs_of(together).for_each(copy))?;
+            }
+        }
+        let end = column + len as u64;
+        if next_row < 1 << log_columns || !end.is_multiple_of(width as u64) {
             return Ok(());
         }
         // The tile is full. Bands of it leave, of whole frames.
-        let rows = 1u64 << log_columns;
+        let (rows, width) = (1u64 << log_columns, width as u64);
         let whole_frames = self.draft.frame_elements() / width;
         let band = whole_frames.max(rows / BANDS).clamp(1, rows);
         for first_row in (0..rows).step_by(band as usize) {

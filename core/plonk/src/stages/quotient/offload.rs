@@ -18,7 +18,7 @@ use spillproof_engine::accelerator::{
     self, Answer, InTiles, Input, Order, ReadElements, RowSource, Run, SCALAR_BYTES, TileEnds, Tiles,
     WriteElements,
 };
-use spillproof_engine::column::{Column, Draft, Element, Reader, Region, Writer};
+use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Region, Workspace, Writer};
 use spillproof_engine::stream::{beyond, declined, wrong_answer};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::NttElement;
@@ -55,7 +55,7 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
         matrix,
         columns: transformed.iter().map(Column::cast).collect::<Result<_>>()?,
         rotations: read.map(|input| input.rotations).collect(),
-        readers: Vec::new(),
+        reader: None,
         writer: None,
     };
     let mut job = accelerator::Coset {
@@ -96,14 +96,23 @@ struct Ends<'a, F> {
     matrix: &'a Matrix<'a, F>,
     columns: Vec<Column<Scalar>>,
     rotations: Vec<(i32, i32)>,
-    readers: Vec<Reader<Scalar>>,
+    reader: Option<Reader<Scalar>>,
     writer: Option<Writer<Scalar>>,
 }
 
 impl<F> Ends<'_, F> {
+    /// Bytes of the quotient that go to the disk.
+    fn written_bytes(&self) -> u64 {
+        let plan = self.matrix.plan;
+        match plan.scratch {
+            Placement::Disk => plan.rows() * plan.row_len() * SCALAR_BYTES as u64,
+            _ => 0,
+        }
+    }
+
     /// Lets all of it go: read-ahead and writes that are still under way hold their leases.
     fn abandon(&mut self) {
-        self.readers.drain(..).for_each(Reader::abandon);
+        self.reader.take().into_iter().for_each(Reader::abandon);
         self.writer.take().into_iter().for_each(Writer::abandon);
     }
 }
@@ -113,7 +122,16 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         self.matrix.plan.accelerator_ends_bytes()
     }
 
+    fn disk_seconds(&self) -> f64 {
+        let bytes = SCALAR_BYTES as u64;
+        let of_columns = self.columns.iter().filter(|column| column.on_disk());
+        let read_bytes = of_columns.map(|column| column.len() * bytes).sum();
+        let workspace = self.matrix.workspace;
+        workspace.disk_seconds(read_bytes, self.written_bytes())
+    }
+
     fn ends(&mut self, tiles: Tiles) -> Result<TileEnds<'_>> {
+        let written_bytes = self.written_bytes();
         let plan = self.matrix.plan;
         let Tiles {
             log_tile_rows,
@@ -130,18 +148,19 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
             piece_rows: plan.accelerator_tile_rows(),
         };
         let (n1, n2) = (plan.rows(), plan.row_len());
-        for (input, column) in self.columns.iter().enumerate() {
-            let regions =
-                order
-                    .runs_of(input)
-                    .flat_map(move |run| cut.pieces(run))
-                    .map(move |(first_row, rows)| Region::Wrapped {
-                        start: first_row.rem_euclid(n1 as i64) as u64 * n2,
-                        len: rows * n2,
-                        modulus: n1 * n2,
-                    });
-            self.readers.push(column.reader(regions, 1)?);
-        }
+        // In the order of the device, with as many on their way as there are columns.
+        let pieces = order.clone().runs().flat_map(move |run| {
+            cut.pieces(run).map(move |(first_row, rows)| {
+                let region = Region::Wrapped {
+                    start: first_row.rem_euclid(n1 as i64) as u64 * n2,
+                    len: rows * n2,
+                    modulus: n1 * n2,
+                };
+                (run.input, region)
+            })
+        });
+        let reader = Reader::in_turn(self.columns.clone(), pieces, self.columns.len())?;
+        let reader = self.reader.insert(reader);
         let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
         let what = "quotient on a coset";
         let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
@@ -151,11 +170,16 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
             input: Box::new(InOrder {
                 order,
                 cut,
-                readers: &mut self.readers,
+                reader,
                 row_len: n2,
                 next: 0,
             }),
-            output: Box::new(OfTiles { writer, next: 0 }),
+            output: Box::new(OfTiles {
+                writer,
+                next: 0,
+                workspace,
+                written_bytes,
+            }),
         })
     }
 }
@@ -190,7 +214,7 @@ impl Cut {
 struct InOrder<'a> {
     order: Order,
     cut: Cut,
-    readers: &'a mut [Reader<Scalar>],
+    reader: &'a mut Reader<Scalar>,
     row_len: u64,
     /// The row of the order that is asked for next.
     next: u64,
@@ -208,12 +232,11 @@ impl ReadElements for InOrder<'_> {
             let run = self.order.run_at(self.next);
             let left = run.map_or(0, |run| run.before + run.rows - self.next);
             let rows = self.cut.rows(self.next, left);
-            let reader = run.and_then(|run| self.readers.get_mut(run.input));
             let count = (rows * self.row_len) as usize;
-            let (Some(reader), Some((piece, later))) = (reader, into.split_at_mut_checked(count)) else {
+            let (Some(_), Some((piece, later))) = (run, into.split_at_mut_checked(count)) else {
                 return Err(beyond(first, count));
             };
-            reader.next_into(piece)?;
+            self.reader.next_into(piece)?;
             (into, self.next) = (later, self.next + rows);
         }
         Ok(())
@@ -223,10 +246,17 @@ impl ReadElements for InOrder<'_> {
 /// Rows of the quotient.
 struct OfTiles<'a> {
     writer: &'a mut Writer<Scalar>,
+    workspace: &'a Workspace,
+    /// Bytes that go to the disk.
+    written_bytes: u64,
     next: u64,
 }
 
 impl WriteElements for OfTiles<'_> {
+    fn disk_seconds_to_write(&self) -> f64 {
+        self.workspace.disk_seconds(0, self.written_bytes)
+    }
+
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
         let (elements, rest) = bytes.as_chunks::<SCALAR_BYTES>();
         if first != self.next || !rest.is_empty() {

@@ -3,9 +3,11 @@
 use std::marker::PhantomData;
 
 use ark_ec::CurveGroup;
-use ark_ff::{AdditiveGroup, PrimeField};
+use ark_ff::{AdditiveGroup, One, PrimeField};
 
-use super::curves::{AffineWords, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of};
+use super::curves::{
+    AffineWords, Base, Coordinate, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of,
+};
 use super::{Kernels, Words, input, output, word, words};
 
 const BLOCK: usize = 64;
@@ -21,7 +23,7 @@ pub struct Msm<'a, C: Curve> {
     buckets: usize,
     /// Longest run of a thread.
     split: usize,
-    sums: Vec<XyzzWords>,
+    sums: Vec<XyzzWords<C>>,
     curve: PhantomData<C>,
 }
 
@@ -36,14 +38,14 @@ impl<'a, C: Curve> Msm<'a, C> {
             windows,
             buckets,
             split,
-            sums: vec![[[0; 4]; 4]; windows * buckets],
+            sums: vec![[Base::<C>::ZEROS; 4]; windows * buckets],
             curve: PhantomData,
         }
     }
 
     /// Adds the products of a chunk.
     pub fn add(&mut self, points: &[Point<C>], scalars: &[Fp<C::Scalar>]) {
-        let points: Vec<AffineWords> = points.iter().map(affine_words::<C>).collect();
+        let points: Vec<AffineWords<C>> = points.iter().map(affine_words::<C>).collect();
         let scalars: Vec<Words> = scalars.iter().map(words).collect();
         let (kernels, curve) = (self.kernels, C::NAME);
         let (n, windows, buckets) = (points.len(), self.windows, self.buckets);
@@ -53,7 +55,7 @@ impl<'a, C: Curve> Msm<'a, C> {
         let blocks = n.div_ceil(BLOCK).min(7);
 
         let mut pairs = Pairs::new(n * windows);
-        let digits = format!("spk_msm_digits_{curve}");
+        let digits = format!("spk_msm_digits_{}", C::DIGITS);
         kernels.launch(
             &digits,
             (blocks, 1),
@@ -123,7 +125,7 @@ impl<'a, C: Curve> Msm<'a, C> {
         let slots = n.div_ceil(self.split);
         let (slots32, slot_grid) = (slots as u32, (slots.div_ceil(BLOCK), windows));
         // Like device memory, its initial content is arbitrary.
-        let mut partials: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; windows * slots];
+        let mut partials = arbitrary::<C>(windows * slots);
         let extras = format!("spk_msm_extras_{curve}");
         kernels.launch(
             &extras,
@@ -184,13 +186,14 @@ impl<'a, C: Curve> Msm<'a, C> {
     /// The sum of all products so far; `segment` buckets are summed by a thread.
     pub fn finish(self, segment: usize) -> Point<C> {
         let segments = self.buckets.div_ceil(segment);
-        let mut parts: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows * segments];
+        let shared_bytes = size_of::<XyzzWords<C>>() + 16;
+        let mut parts = arbitrary::<C>(self.windows * segments);
         let reduce = format!("spk_msm_reduce_{}", C::NAME);
         self.kernels.launch(
             &reduce,
             (segments.div_ceil(BLOCK), self.windows),
             BLOCK,
-            0,
+            2 * BLOCK * shared_bytes,
             vec![
                 input(&self.sums),
                 word(self.buckets as u32),
@@ -199,14 +202,14 @@ impl<'a, C: Curve> Msm<'a, C> {
                 output(&mut parts),
             ],
         );
-        let mut totals: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows];
+        let mut totals = arbitrary::<C>(self.windows);
         let total = format!("spk_msm_total_{}", C::NAME);
         let block = 16;
         self.kernels.launch(
             &total,
             (1, self.windows),
             block,
-            block * size_of::<XyzzWords>(),
+            block * shared_bytes,
             vec![input(&parts), word(segments as u32), output(&mut totals)],
         );
         let mut sum = Sum::<C>::ZERO;
@@ -218,6 +221,11 @@ impl<'a, C: Curve> Msm<'a, C> {
         }
         sum.into_affine()
     }
+}
+
+/// Points of a buffer that nothing has been written to.
+fn arbitrary<C: Curve>(count: usize) -> Vec<XyzzWords<C>> {
+    vec![[Base::<C>::one().to_words(); 4]; count]
 }
 
 /// Rows of keys and values.

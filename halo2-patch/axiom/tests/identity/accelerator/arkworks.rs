@@ -246,19 +246,22 @@ impl Accelerator for Arkworks {
         &self,
         job: &mut accelerator::Sums<'_>,
         _: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    ) -> spillproof_engine::Result<Answer<accelerator::Totals>> {
         let mut sums = Vec::new();
         for scalars in &mut job.scalars {
             let len = scalars.len as usize;
             let values: Vec<Scalar> = read(&mut *scalars.source, 0, len)?;
-            let points: Vec<G1> = read(&mut *job.bases, 0, len)?;
+            let points: Vec<G1> = read(&mut *job.bases.g1[0].source, 0, len)?;
             let points: Vec<Point> = points.iter().map(G1::to_affine::<g1::Config>).collect();
             sums.push(G1Projective::msm(&points, &values).unwrap());
         }
         if self.lies_now() {
             sums[0] += Point::generator();
         }
-        Ok(Answer::Done(sums))
+        Ok(Answer::Done(accelerator::Totals {
+            g1: sums,
+            g2: Vec::new(),
+        }))
     }
 
     fn transform(
