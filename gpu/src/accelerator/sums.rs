@@ -61,6 +61,17 @@ pub(super) struct VectorSize {
     pub lease_bytes: u64,
 }
 
+/// The cost of all sums of the job, in sums of G1.
+pub(super) fn weight(job: &Sums<'_>) -> f64 {
+    let size = SumsSize {
+        points: job.points(),
+        bases: job.bases.counts(),
+        location: BasesLocation::Streamed,
+        columns: job.scalars.len() as u64,
+    };
+    size.weight()
+}
+
 /// What becomes of a job.
 struct Outcome<'o> {
     worth: &'o mut Worth,
