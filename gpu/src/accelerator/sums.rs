@@ -239,6 +239,9 @@ fn run_passes(
     Ok(())
 }
 
+/// A run of the columns of points, and its plan.
+type PlannedRun = (Range<u64>, MsmPlan);
+
 /// The passes over columns of points and vectors of these lengths, the longest first.
 pub(super) fn plans(
     device: &mut Device,
@@ -267,7 +270,7 @@ pub(super) fn plans(
         next = alike;
         let largest_bytes = sizes[group.clone()].iter().map(|size| size.lease_bytes).max();
         let largest_bytes = largest_bytes.unwrap_or(0).max(1);
-        let mut best: Option<(f64, Vec<(Range<u64>, MsmPlan)>)> = None;
+        let mut best: Option<(f64, Vec<PlannedRun>)> = None;
         for runs in 1..=count {
             // The bytes for the ends of vectors, beside slots and the points of a run.
             let of_points = bases.lease_bytes / count * count.div_ceil(runs);
