@@ -230,7 +230,7 @@ impl Accelerator for GpuAccelerator {
             },
             |_, device| {
                 let one = JobSize::Sum(job.points()).worth(self.offload, device, budget)?;
-                let mut worth = one.times(job.counts().count());
+                let mut worth = one.times(sums::weight(job));
                 let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
                 self.book.taken(JobKind::Sum, &worth);
                 Ok(sums)

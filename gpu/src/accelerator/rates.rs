@@ -129,14 +129,13 @@ impl Worth {
         self.seconds.is_some()
     }
 
-    /// The same for `count` such jobs.
+    /// The same for a job with this weight.
     #[must_use]
-    pub fn times(self, count: u64) -> Self {
-        let count = count as f64;
+    pub fn times(self, weight: f64) -> Self {
         Self {
             seconds: self.seconds.map(|one| Seconds {
-                device: one.device * count,
-                processor: one.processor * count,
+                device: one.device * weight,
+                processor: one.processor * weight,
             }),
             ..self
         }

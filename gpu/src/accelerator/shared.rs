@@ -107,6 +107,7 @@ impl GpuAccelerator {
             return Ok(None);
         };
         let given_bytes = budget.available_bytes() / idle.len() as u64;
+        let weight = sums::weight(job);
         let workers = idle.iter_mut().map(|idle| {
             let (number, device) = (idle.number, &mut *idle.device);
             let on_device = move |share: Share| {
@@ -114,7 +115,7 @@ impl GpuAccelerator {
                 let made = (parts.of)(share.first..share.first + share.points)
                     .map_err(Stop::from)
                     .and_then(|mut part| {
-                        let mut worth = worth.times(count);
+                        let mut worth = worth.times(weight);
                         sums::sum_all(device, &mut part, room, &mut worth)
                     });
                 let why = match made.map_err(Stop::sorted) {
@@ -133,7 +134,7 @@ impl GpuAccelerator {
             Err(Stop::Declined(why)) => return Ok(Some(declined(book, why, count))),
             Err(Stop::Device(error)) => return Ok(Some(declined(book, error.to_string(), count))),
         };
-        book.taken(JobKind::Sum, &worth.times(count));
+        book.taken(JobKind::Sum, &worth.times(weight));
         book.shared(idle.iter().map(|idle| idle.number).zip(points), count);
         Ok(Some(Answer::Done(sums)))
     }

@@ -61,6 +61,17 @@ pub(super) struct VectorSize {
     pub lease_bytes: u64,
 }
 
+/// The cost of all sums of the job, in sums of G1.
+pub(super) fn weight(job: &Sums<'_>) -> f64 {
+    let size = SumsSize {
+        points: job.points(),
+        bases: job.bases.counts(),
+        location: BasesLocation::Streamed,
+        columns: job.scalars.len() as u64,
+    };
+    size.weight()
+}
+
 /// What becomes of a job.
 struct Outcome<'o> {
     worth: &'o mut Worth,
@@ -228,6 +239,9 @@ fn run_passes(
     Ok(())
 }
 
+/// A run of the columns of points, and its plan.
+type PlannedRun = (Range<u64>, MsmPlan);
+
 /// The passes over columns of points and vectors of these lengths, the longest first.
 pub(super) fn plans(
     device: &mut Device,
@@ -256,7 +270,7 @@ pub(super) fn plans(
         next = alike;
         let largest_bytes = sizes[group.clone()].iter().map(|size| size.lease_bytes).max();
         let largest_bytes = largest_bytes.unwrap_or(0).max(1);
-        let mut best: Option<(f64, Vec<(Range<u64>, MsmPlan)>)> = None;
+        let mut best: Option<(f64, Vec<PlannedRun>)> = None;
         for runs in 1..=count {
             // The bytes for the ends of vectors, beside slots and the points of a run.
             let of_points = bases.lease_bytes / count * count.div_ceil(runs);

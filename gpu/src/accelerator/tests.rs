@@ -21,22 +21,28 @@ use crate::support::with_kernels;
 use crate::trace::Detail;
 
 const N: u64 = 1 << 12;
-const PROGRAM: [Instruction<Fr>; 1] = [Instruction {
-    operation: Operation::Copy(Operand::Input(0)),
-    to: Target::Output(0),
-}];
+const PROGRAM: [Instruction<Fr>; 2] = [
+    Instruction {
+        operation: Operation::Square(Operand::Input(0)),
+        to: Target::Register(0),
+    },
+    Instruction {
+        operation: Operation::Product(Operand::Register(0), Operand::Input(0)),
+        to: Target::Output(0),
+    },
+];
 const INPUTS: [Input; 1] = [Input {
     column: 0,
     rotations: (0, 0),
     rows: RowSource::Read,
 }];
 
-/// A program that copies its column.
+/// A program that takes its column to the third power.
 fn program() -> Program<'static> {
     Program {
         queries: &[(0, 0)],
         instructions: &PROGRAM,
-        registers: 0,
+        registers: 1,
     }
 }
 

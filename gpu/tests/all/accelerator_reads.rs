@@ -12,12 +12,11 @@ use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Arrivals, Bases, Coset, Groups, InSteps, Lines, Matrix, ReadElements,
-    Scalars as Vector, StepEnds, Sums, Totals, Transform,
+    Accelerator, Answer, Arrivals, Bases, Coset, Groups, ReadElements, Scalars as Vector, Sums, Totals,
+    Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize, Lent};
-use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof_engine::storage::{FaultPlan, Storage};
+use spillproof_engine::column::{Column, Element, Placement, Writer};
 use spillproof_engine::stream::{Scalars, msm, ntt};
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, UPLOAD_SLOTS};
 use spillproof_gpu::msm::BasesLocation;
@@ -188,91 +187,11 @@ fn slots_are_read_ahead_and_the_threads_change_nothing() {
     });
 }
 
-/// What is asked of the disk when lines of the input of a transform in parts are there.
-struct WatchedLines<'w, 'a> {
-    from: Box<dyn ReadElements + 'a>,
-    asked: &'w Mutex<Vec<u64>>,
-    faults: FaultPlan,
-}
-
-impl ReadElements for WatchedLines<'_, '_> {
-    fn read(&mut self, first: u64, into: &mut [u8]) -> spillproof_engine::Result<()> {
-        self.from.read(first, into)
-    }
-
-    fn read_lines(&mut self, lines: Lines, into: &mut [u8]) -> spillproof_engine::Result<()> {
-        self.from.read_lines(lines, into)?;
-        self.asked.lock().unwrap().push(self.faults.operations());
-        Ok(())
-    }
-}
-
-struct WatchedSteps<'w, 'a> {
-    steps: Box<dyn InSteps + 'a>,
-    asked: &'w Mutex<Vec<u64>>,
-    faults: FaultPlan,
-}
-
-impl InSteps for WatchedSteps<'_, '_> {
-    fn ends(&mut self, matrix: Matrix) -> spillproof_engine::Result<StepEnds<'_>> {
-        let ends = self.steps.ends(matrix)?;
-        Ok(StepEnds {
-            input: Box::new(WatchedLines {
-                from: ends.input,
-                asked: self.asked,
-                faults: self.faults.clone(),
-            }),
-            ..ends
-        })
-    }
-}
-
-/// Passes transforms on.
-#[derive(Debug)]
-struct WatchingSteps {
-    by: Arc<GpuAccelerator>,
-    asked: Mutex<Vec<u64>>,
-    faults: FaultPlan,
-}
-
-impl Accelerator for WatchingSteps {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
-        self.by.sums(job, budget)
-    }
-
-    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        let none = |_: u64, _: &mut [u8]| Ok(());
-        let mut watched = Transform {
-            input: std::mem::replace(&mut job.input, Box::new(none)),
-            output: std::mem::replace(&mut job.output, Box::new(|_: u64, _: &[u8]| Ok(()))),
-            in_steps: Box::new(WatchedSteps {
-                steps: std::mem::replace(&mut job.in_steps, Box::new(NoSteps)),
-                asked: &self.asked,
-                faults: self.faults.clone(),
-            }),
-            ..*job
-        };
-        self.by.transform(&mut watched, budget)
-    }
-
-    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        self.by.quotient(job, budget)
-    }
-}
-
-struct NoSteps;
-
-impl InSteps for NoSteps {
-    fn ends(&mut self, _: Matrix) -> spillproof_engine::Result<StepEnds<'_>> {
-        unreachable!("its steps are asked only once")
-    }
-}
-
-/// A transform in parts whose input is two tiles, with 1 to 4 threads: slices of the second tile are asked for when
-/// the first is there. All bytes are read and written once a step.
+/// A transform in parts whose input is several tiles, with 1 to 4 threads: the result, the bytes, and the hard
+/// synchronisations do not depend on them.
 #[test]
-fn the_next_tile_is_read_while_one_is_copied() {
-    const TEST: &str = "the_next_tile_is_read_while_one_is_copied";
+fn transforms_in_parts_are_the_same_by_any_threads() {
+    const TEST: &str = "transforms_in_parts_are_the_same_by_any_threads";
     const LOG_N: u32 = 16;
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
@@ -282,80 +201,42 @@ fn the_next_tile_is_read_while_one_is_copied() {
             spillproof_engine::stream::Transform::forward(LOG_N, domain.group_gen),
             domain.fft(&values),
         );
-        let mut synchronisations = Vec::new();
-        for (placement, threads) in [
-            (Placement::Disk, 1),
-            (Placement::Disk, 2),
-            (Placement::Disk, 4),
-            (Placement::Memory, 1),
-            (Placement::Memory, 2),
-        ] {
-            let what = format!("{placement:?} {threads}");
-            driver.reset(1, 64 << 20);
-            driver.guard(true);
-            let gpu = accelerator_with(
-                ByteSize::Bytes(160 << 10),
-                Offload::Always,
-                BasesLocation::Streamed,
-            );
-            let watching = Arc::new(WatchingSteps {
-                by: Arc::clone(&gpu),
-                asked: Mutex::new(Vec::new()),
-                faults: FaultPlan::none(),
-            });
-            let storage = Storage::builder()
-                .dir(env!("CARGO_TARGET_TMPDIR"))
-                .faults(watching.faults.clone())
-                .build()
-                .unwrap();
-            let own = match placement {
-                Placement::Disk => 0,
-                _ => 2 * (32u64 << LOG_N),
-            };
-            let budget = Budget::new((4 << 20) + own);
-            let workspace = Workspace::new(storage.clone(), budget.clone())
-                .with_accelerator(watching.clone() as Arc<dyn Accelerator>);
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            let mut writer = Writer::scratch(&workspace, "values", 1 << LOG_N, placement).unwrap();
-            writer.push(&values).unwrap();
-            let input = writer.finish().unwrap();
-            let (before, asked_before) = (storage.stats(), watching.faults.operations());
-            let output = pool.install(|| ntt(&input, &transform, placement)).unwrap();
-            let after = storage.stats();
-            let asked = watching.asked.lock().unwrap().clone();
-            assert!(output.to_vec().unwrap() == expected, "{what}");
-            assert_eq!(gpu.report().transforms(), 1, "{what}: {}", gpu.report());
-            let bytes = 32u64 << LOG_N;
-            // What is between the steps is on disk, whatever the rest is.
-            let ends = u64::from(placement == Placement::Disk);
-            let read = after.bytes_read - before.bytes_read;
-            let written = after.bytes_written - before.bytes_written;
-            // Frames have elements of two tiles, and are read with each.
-            assert_eq!(
-                (read, written),
-                ((1 + 2 * ends) * bytes, (1 + ends) * bytes),
-                "{what}"
-            );
-            if placement == Placement::Disk {
-                let rows_of_a_slice = input.sequential_chunk() >> (LOG_N / 2);
-                let of_a_tile = (1u64 << (LOG_N / 2)).div_ceil(rows_of_a_slice.max(1));
-                assert!(
-                    asked[0] - asked_before >= of_a_tile + 2.min(of_a_tile),
-                    "{what}: {asked:?} after {asked_before}, {of_a_tile} a tile"
+        for (placement, own) in [(Placement::Disk, 0), (Placement::Memory, 4 << 20)] {
+            let mut counts = Vec::new();
+            for threads in [1, 2, 4] {
+                let what = format!("{placement:?} {threads}");
+                driver.reset(1, 64 << 20);
+                driver.guard(true);
+                let gpu = accelerator_with(
+                    ByteSize::Bytes(160 << 10),
+                    Offload::Always,
+                    BasesLocation::Streamed,
                 );
+                let session = session_of_threads(
+                    Some(Arc::clone(&gpu) as Arc<dyn Accelerator>),
+                    (4 << 20) + own,
+                    threads,
+                );
+                let input = column(&session, &values, placement);
+                let (before, held) = (session.storage().stats(), session.budget().held_bytes());
+                let output = session.run(|| ntt(&input, &transform, placement)).unwrap();
+                let after = session.storage().stats();
+                assert!(output.to_vec().unwrap() == expected, "{what}");
+                assert_eq!(gpu.report().transforms(), 1, "{what}: {}", gpu.report());
+                counts.push((
+                    after.bytes_read - before.bytes_read,
+                    after.bytes_written - before.bytes_written,
+                    gpu.gpus()[0].trace().hard_syncs(),
+                ));
+                drop(output);
+                assert_eq!(session.budget().held_bytes(), held, "{what}");
+                drop(input);
+                all_is_given_back(session, gpu, driver, &what);
             }
-            synchronisations.push(gpu.gpus()[0].trace().hard_syncs());
-            drop((input, output, workspace, watching));
-            drop(Arc::into_inner(gpu).unwrap());
-            driver.assert_clean(&what);
-            assert_eq!(budget.held_bytes(), 0, "{what}");
+            assert!(
+                counts.iter().all(|count| *count == counts[0]),
+                "{placement:?}: {counts:?}"
+            );
         }
-        assert!(
-            synchronisations.iter().all(|count| *count == synchronisations[0]),
-            "{synchronisations:?}"
-        );
     });
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::direct::{self, CachePolicy};
 use super::handle::{Access, Handle, Room, Segment, error};
 use super::recycler::Recycler;
-use super::transfer::{self, Batch, Direction, Order, Pending};
+use super::transfer::{self, Batch, Direction, Failed, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, Lent, PAGE_BYTES};
 use crate::error::{Error, Invalid, Result};
@@ -159,8 +159,13 @@ impl File {
         let taken = |buffer: Buffer| buffer.into_lent().ok_or(Invalid::BufferTaken);
         match pending.wait_with_buffer() {
             Ok(buffer) => Ok((taken(buffer)?, true)),
-            Err((error, Some(buffer))) if self.is_refusal(&error) => Ok((taken(buffer)?, false)),
-            Err((error, _)) => Err(error),
+            Err(failed) => match *failed {
+                Failed {
+                    error,
+                    buffer: Some(buffer),
+                } if self.is_refusal(&error) => Ok((taken(buffer)?, false)),
+                Failed { error, .. } => Err(error),
+            },
         }
     }
 

@@ -477,6 +477,12 @@ pub struct Pending {
     state: State,
 }
 
+/// A transfer that failed, and its buffer if it was begun.
+pub(crate) struct Failed {
+    pub error: Error,
+    pub buffer: Option<Buffer>,
+}
+
 enum State {
     Begun(Arc<Batch>),
     Refused(Error),
@@ -510,21 +516,22 @@ impl Pending {
     /// [`Error::Io`] with the first segment that failed; [`Error::Invalid`] for segments that do not fit
     /// buffer or file.
     pub fn wait(self) -> Result<Buffer> {
-        self.wait_with_buffer().map_err(|(error, _)| error)
+        self.wait_with_buffer().map_err(|failed| failed.error)
     }
 
     /// The same, with the buffer of a transfer that failed after it was begun.
-    pub(crate) fn wait_with_buffer(self) -> Result<Buffer, (Error, Option<Buffer>)> {
+    pub(crate) fn wait_with_buffer(self) -> std::result::Result<Buffer, Box<Failed>> {
+        let failed = |error, buffer| Err(Box::new(Failed { error, buffer }));
         let batch = match self.state {
             State::Begun(batch) => batch,
-            State::Refused(error) => return Err((error, None)),
+            State::Refused(error) => return failed(error, None),
         };
         let mut outcome = batch.finished_outcome();
         let buffer = outcome.buffer.take();
         match (outcome.error.take(), buffer) {
             (None, Some(buffer)) => Ok(buffer),
-            (Some(error), buffer) => Err((error, buffer)),
-            (None, None) => Err((Invalid::BufferTaken.into(), None)),
+            (Some(error), buffer) => failed(error, buffer),
+            (None, None) => failed(Invalid::BufferTaken.into(), None),
         }
     }
 }
