@@ -22,7 +22,7 @@
 //   total        segments into one point for each window; 2^(c w) times that, summed up, is the result
 //
 // Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` outlives a chunk: sums 128 W B (256 W B
-// in G2), pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials as sums,
+// in G2), pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 2^bits * tiles W, partials as sums,
 // for W slots.
 //
 // `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) *

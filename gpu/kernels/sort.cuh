@@ -1,19 +1,22 @@
 // A stable radix sort of (key, value) pairs in several rows at once: the windows of an MSM.
 //
-// Four bits a pass, each pass three kernels (Satish, Harris, Garland, "Designing efficient sorting algorithms
+// Up to eight bits a pass, each pass three kernels (Satish, Harris, Garland, "Designing efficient sorting algorithms
 // for manycore GPUs", 2009): count the digits of each tile, scan the counts, scatter. Row y of the grid sorts
-// `keys[y * n .. (y + 1) * n]`. `counts` has `16 * tiles` words a row, digit-major, so its scan gives the
-// place of each tile's first pair with each digit.
+// `keys[y * n .. (y + 1) * n]`. `counts` has 2^bits * tiles words a row, digit-major, so its scan gives the place of
+// each tile's first pair with each digit.
 //
-// Stable without warp instructions: a thread has consecutive pairs of the tile and counts their digits in
-// shared memory; a scan over (digit, thread) gives the places of its pairs.
+// A block scatters its tile in blocks of SORT_RUN pairs a thread: it sorts one in shared memory by four bits at a
+// time, so that pairs of one digit leave as neighbours. Stable without warp instructions: a thread has consecutive
+// pairs and counts their digits in shared memory; a scan over (digit, thread) gives the places of its pairs.
 #pragma once
 #include "platform.cuh"
 
 namespace spk {
 
-constexpr u32 DIGIT_BITS = 4;
-constexpr u32 DIGITS = 1 << DIGIT_BITS;
+constexpr u32 DIGITS_MAX = 256;
+// Bits, and values, that are sorted in shared memory at a time.
+constexpr u32 SPLIT_BITS = 4;
+constexpr u32 SPLITS = 1 << SPLIT_BITS;
 // Pairs of a thread.
 constexpr u32 SORT_RUN = 8;
 
@@ -47,41 +50,87 @@ SPK_INLINE u32 block_scan(u32 *words, u32 length, u32 *scratch) {
     return total;
 }
 
-SPK_INLINE u32 digit_of(u32 key, u32 shift) { return (key >> shift) & (DIGITS - 1); }
+SPK_INLINE u32 digit_of(u32 key, u32 shift, u32 bits) { return (key >> shift) & ((1u << bits) - 1); }
 
-// The place of this thread's first pair, and of the one past its last.
-SPK_INLINE u32 sort_from(u32 n) {
-    u64 from = (u64(blockIdx.x) * blockDim.x + threadIdx.x) * SORT_RUN;
-    return from < n ? u32(from) : n;
-}
+SPK_INLINE u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
 
-SPK_INLINE u32 sort_to(u32 from, u32 n) { return n - from < SORT_RUN ? n : from + SORT_RUN; }
+// The place of a pair in shared memory, where runs of neighbouring threads are in different banks.
+SPK_INLINE u32 spread(u32 i) { return i + i / 32; }
 
-// Counts this thread's digits: `counted[digit * threads + thread]`.
-SPK_INLINE void count_digits(u32 *counted, const u32 *keys, u32 n, u32 shift) {
-    for (u32 digit = 0; digit < DIGITS; digit++) {
-        counted[digit * blockDim.x + threadIdx.x] = 0;
+// The shared memory of a block that scatters: pairs, counts of each value and thread, a word a thread, and of each
+// digit the next place in the row and the first pair in shared memory.
+struct Scatter {
+    u32 *keys, *values, *counted, *scratch, *next, *first;
+
+    SPK_INLINE Scatter of_block() {
+        u32 pairs = spread(SORT_RUN * blockDim.x);
+        u32 *at = shared_words();
+        Scatter r;
+        r.keys = at, r.values = r.keys + pairs, r.counted = r.values + pairs;
+        r.scratch = r.counted + SPLITS * blockDim.x, r.next = r.scratch + blockDim.x, r.first = r.next + DIGITS_MAX;
+        return r;
     }
-    u32 from = sort_from(n);
-    for (u32 i = from; i < sort_to(from, n); i++) {
-        counted[digit_of(keys[i], shift) * blockDim.x + threadIdx.x]++;
+};
+
+// Sorts the first `count` pairs in shared memory by some bits of their keys, SPLIT_BITS at most.
+SPK_INLINE void split(const Scatter &block, u32 count, u32 shift, u32 bits) {
+    u32 thread = threadIdx.x, threads = blockDim.x;
+    u32 from = smaller(thread * SORT_RUN, count), run = smaller(count - from, SORT_RUN);
+    u32 keys[SORT_RUN], values[SORT_RUN];
+    for (u32 digit = 0; digit < SPLITS; digit++) {
+        block.counted[digit * threads + thread] = 0;
     }
+    SPK_UNROLL
+    for (u32 i = 0; i < SORT_RUN; i++) {
+        if (i < run) {
+            keys[i] = block.keys[spread(from + i)];
+            values[i] = block.values[spread(from + i)];
+            block.counted[digit_of(keys[i], shift, bits) * threads + thread]++;
+        }
+    }
+    __syncthreads();
+    block_scan(block.counted, SPLITS * threads, block.scratch);
+    SPK_UNROLL
+    for (u32 i = 0; i < SORT_RUN; i++) {
+        if (i < run) {
+            u32 place = spread(block.counted[digit_of(keys[i], shift, bits) * threads + thread]++);
+            block.keys[place] = keys[i];
+            block.values[place] = values[i];
+        }
+    }
+    __syncthreads();
 }
 
 } // namespace spk
 
-// Grid: (tiles, rows). Shared memory: 16 words a thread. `threads` is at least 16.
-SPK_KERNEL void spk_sort_count(const spk::u32 *keys, spk::u32 n, spk::u32 shift, spk::u32 *counts) {
+// Grid: (tiles, rows), tiles of `tile` pairs. Shared memory: a word for each digit.
+SPK_KERNEL void spk_sort_count(const spk::u32 *keys, spk::u32 n, spk::u32 shift, spk::u32 bits, spk::u32 tile,
+                               spk::u32 *counts) {
     using namespace spk;
-    u32 *counted = shared_words();
-    count_digits(counted, keys + size_t(blockIdx.y) * n, n, shift);
+    u32 *counted = shared_words(), digits = 1u << bits;
+    for (u32 digit = threadIdx.x; digit < digits; digit += blockDim.x) {
+        counted[digit] = 0;
+    }
     __syncthreads();
-    if (threadIdx.x < DIGITS) {
-        u32 sum = 0;
-        for (u32 thread = 0; thread < blockDim.x; thread++) {
-            sum += counted[threadIdx.x * blockDim.x + thread];
+    const u32 *row = keys + size_t(blockIdx.y) * n;
+    u32 start = blockIdx.x * tile, end = n - start < tile ? n : start + tile;
+    // Neighbours are often alike: a thread counts a run of equal digits at once.
+    SPK_LOOP
+    for (u32 from = start + threadIdx.x * SORT_RUN; from < end; from += blockDim.x * SORT_RUN) {
+        u32 last = digit_of(row[from], shift, bits), run = 1;
+        for (u32 i = from + 1; i < smaller(from + SORT_RUN, end); i++) {
+            u32 digit = digit_of(row[i], shift, bits);
+            if (digit != last) {
+                atomicAdd(counted + last, run);
+                last = digit, run = 0;
+            }
+            run++;
         }
-        counts[(size_t(blockIdx.y) * DIGITS + threadIdx.x) * gridDim.x + blockIdx.x] = sum;
+        atomicAdd(counted + last, run);
+    }
+    __syncthreads();
+    for (u32 digit = threadIdx.x; digit < digits; digit += blockDim.x) {
+        counts[(size_t(blockIdx.y) * digits + digit) * gridDim.x + blockIdx.x] = counted[digit];
     }
 }
 
@@ -91,27 +140,50 @@ SPK_KERNEL void spk_scan(spk::u32 *words, spk::u32 length) {
     block_scan(words + size_t(blockIdx.y) * length, length, shared_words());
 }
 
-// Grid: (tiles, rows), as in the count. Shared memory: 17 words a thread.
+// Grid: (tiles, rows), as in the count. Shared memory: 33.5 words a thread, and 512.
 SPK_KERNEL void spk_sort_scatter(const spk::u32 *keys, const spk::u32 *values, spk::u32 n, spk::u32 shift,
-                                 const spk::u32 *counts, spk::u32 *keys_to, spk::u32 *values_to) {
+                                 spk::u32 bits, spk::u32 tile, const spk::u32 *counts, spk::u32 *keys_to,
+                                 spk::u32 *values_to) {
     using namespace spk;
-    u32 *counted = shared_words(), *scratch = counted + DIGITS * blockDim.x;
+    Scatter block = Scatter::of_block();
     size_t row = size_t(blockIdx.y) * n;
-    count_digits(counted, keys + row, n, shift);
-    __syncthreads();
-    block_scan(counted, DIGITS * blockDim.x, scratch);
-    // The first place of each digit in the tile; the threads then advance their own.
-    if (threadIdx.x < DIGITS) {
-        scratch[threadIdx.x] = counted[threadIdx.x * blockDim.x];
+    u32 digits = 1u << bits;
+    for (u32 digit = threadIdx.x; digit < digits; digit += blockDim.x) {
+        block.next[digit] = counts[(size_t(blockIdx.y) * digits + digit) * gridDim.x + blockIdx.x];
     }
-    __syncthreads();
-    u32 from = sort_from(n);
-    for (u32 i = from; i < sort_to(from, n); i++) {
-        u32 key = keys[row + i], digit = digit_of(key, shift);
-        u32 in_tile = counted[digit * blockDim.x + threadIdx.x]++;
-        u32 first = counts[(size_t(blockIdx.y) * DIGITS + digit) * gridDim.x + blockIdx.x];
-        size_t place = row + first + (in_tile - scratch[digit]);
-        keys_to[place] = key;
-        values_to[place] = values[row + i];
+    u32 start = blockIdx.x * tile, end = n - start < tile ? n : start + tile;
+    SPK_LOOP
+    for (u32 from = start; from < end; from += blockDim.x * SORT_RUN) {
+        u32 count = smaller(end - from, blockDim.x * SORT_RUN);
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            block.keys[spread(i)] = keys[row + from + i];
+            block.values[spread(i)] = values[row + from + i];
+        }
+        __syncthreads();
+        SPK_LOOP
+        for (u32 done = 0; done < bits; done += SPLIT_BITS) {
+            split(block, count, shift + done, smaller(bits - done, SPLIT_BITS));
+        }
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            u32 digit = digit_of(block.keys[spread(i)], shift, bits);
+            if (i == 0 || digit_of(block.keys[spread(i - 1)], shift, bits) != digit) {
+                block.first[digit] = i;
+            }
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            u32 key = block.keys[spread(i)], digit = digit_of(key, shift, bits);
+            size_t place = row + block.next[digit] + (i - block.first[digit]);
+            keys_to[place] = key;
+            values_to[place] = block.values[spread(i)];
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            u32 digit = digit_of(block.keys[spread(i)], shift, bits);
+            if (i + 1 == count || digit_of(block.keys[spread(i + 1)], shift, bits) != digit) {
+                block.next[digit] += i + 1 - block.first[digit];
+            }
+        }
+        __syncthreads();
     }
 }

@@ -428,14 +428,16 @@ impl MsmPlan {
 
     /// Launches of a chunk for one column of scalars.
     fn launches_of(&self, points: u64) -> u64 {
-        let sort = |bits: u32| 3 * u64::from(bits.div_ceil(super::sort::DIGIT_BITS));
+        let sort = |n, rows, bits: u32| 3 * super::sort::passes(n, rows, bits);
         let slots = self.slots(points);
         let pieces = if slots > 1 {
             2 + u64::from(slots.next_power_of_two().ilog2())
         } else {
             0
         };
-        3 + sort(self.shape.window_bits) + sort(self.order_bits()) + self.size.bases.count() * (1 + pieces)
+        3 + sort(points, self.windows(), self.shape.window_bits)
+            + sort(self.items(), 1, self.order_bits())
+            + self.size.bases.count() * (1 + pieces)
     }
 
     fn cost(&self) -> f64 {

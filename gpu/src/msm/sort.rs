@@ -7,25 +7,70 @@ use crate::kernels::{Argument, Kernels};
 use crate::stream::Stream;
 use crate::vram::Vram;
 
-pub(super) const DIGIT_BITS: u32 = 4;
-const DIGITS: u64 = 1 << DIGIT_BITS;
-/// Pairs of a thread.
+/// Pairs of a thread in shared memory.
 const RUN: u64 = 8;
-/// Rows up to this length have small tiles.
+/// Rows up to this length have small tiles and few digits, so that their counts take little memory.
 const SHORT_ROW: u64 = 2048;
+/// Threads of a tile of a longer row.
+const THREADS: u32 = 256;
+/// Tiles of all rows that keep a device busy: longer tiles have fewer counts to scan.
+const TILES_WANTED: u64 = 128;
+/// The most blocks of pairs of a tile.
+const BLOCKS_MAX: u64 = 8;
+/// Bits of the digits of a longer row.
+const DIGIT_BITS: u32 = 8;
+/// Values that are counted for each thread in shared memory.
+const SPLITS: u32 = 16;
 
-/// Threads of a tile.
-fn threads(n: u64) -> u32 {
-    if n <= SHORT_ROW { 32 } else { 128 }
+/// How rows are cut.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    threads: u32,
+    /// Pairs of a tile.
+    tile: u64,
+    /// Bits of a digit.
+    bits: u32,
 }
 
-fn tiles(n: u64) -> u64 {
-    n.div_ceil(RUN * u64::from(threads(n)))
+impl Cut {
+    fn of(n: u64, rows: u64) -> Self {
+        if n <= SHORT_ROW {
+            return Self {
+                threads: 32,
+                tile: 32 * RUN,
+                bits: 4,
+            };
+        }
+        let block = u64::from(THREADS) * RUN;
+        Self {
+            threads: THREADS,
+            tile: block * (n * rows / (block * TILES_WANTED)).clamp(1, BLOCKS_MAX),
+            bits: DIGIT_BITS,
+        }
+    }
+}
+
+/// Passes over rows of `n` pairs with keys of `bits` bits.
+pub(super) fn passes(n: u64, rows: u64, bits: u32) -> u64 {
+    u64::from(bits.div_ceil(Cut::of(n, rows).bits))
 }
 
 /// Words of counts for rows of up to `n` pairs.
 pub(super) fn count_words(n: u64, rows: u64) -> u64 {
-    DIGITS * rows * tiles(n).max(tiles(n.min(SHORT_ROW)))
+    let words = |n: u64| {
+        let cut = Cut::of(n, rows);
+        (rows * n.div_ceil(cut.tile)) << cut.bits
+    };
+    // Shorter rows than `n` may have shorter tiles: of those that are not the longest there are at most twice as many
+    // as are wanted, and one more for each row.
+    let block = u64::from(THREADS) * RUN;
+    let of_shorter = (rows * n.div_ceil(block)).min(2 * TILES_WANTED + rows) << DIGIT_BITS;
+    let longest = if n > SHORT_ROW {
+        words(n).max(of_shorter)
+    } else {
+        words(n)
+    };
+    longest.max(words(n.min(SHORT_ROW)))
 }
 
 /// Rows of pairs, and buffers for them after a pass.
@@ -95,35 +140,40 @@ impl Sort {
     pub fn sort<'pairs>(
         &self,
         stream: &Stream,
-        pairs: &'pairs Pairs,
+        pairs_of: &'pairs Pairs,
         counts: &DeviceBuffer,
         size: SortSize,
     ) -> Result<PairBuffers<'pairs>> {
         let SortSize { pairs: n, rows, bits } = size;
-        let (threads, tiles) = (threads(n), tiles(n));
+        let cut = Cut::of(n, rows);
+        let (threads, tiles) = (cut.threads, n.div_ceil(cut.tile));
         let grid = |words: u32| Grid {
             blocks: (tiles as u32, rows as u32, 1),
             threads: (threads, 1, 1),
-            shared_bytes: 4 * words * threads,
+            shared_bytes: 4 * words,
         };
-        let scan_words = DIGITS * tiles;
-        let scan_threads = if scan_words <= 1024 { 32 } else { 256 };
-        let scan = Grid {
-            blocks: (1, rows as u32, 1),
-            threads: (scan_threads, 1, 1),
-            shared_bytes: 4 * scan_threads,
-        };
-        let n = Argument::Word32(n as u32);
+        // The memory of `Scatter` in the kernels.
+        let pairs = threads * RUN as u32;
+        let scatter_words = 2 * (pairs + pairs / 32) + (SPLITS + 1) * threads + (2 << DIGIT_BITS);
+        let [n, tile] = [n, cut.tile].map(|value| Argument::Word32(value as u32));
         let mut side = 0;
-        for shift in (0..bits).step_by(DIGIT_BITS as usize) {
-            let (from, to) = (pairs.side(side), pairs.side(1 - side));
-            let shift = Argument::Word32(shift);
+        for shift in (0..bits).step_by(cut.bits as usize) {
+            let (from, to) = (pairs_of.side(side), pairs_of.side(1 - side));
+            let digit_bits = cut.bits.min(bits - shift);
+            let scan_words = tiles << digit_bits;
+            let scan_threads = if scan_words <= 1024 { 32 } else { 256 };
+            let scan = Grid {
+                blocks: (1, rows as u32, 1),
+                threads: (scan_threads, 1, 1),
+                shared_bytes: 4 * scan_threads,
+            };
+            let [shift, bits] = [shift, digit_bits].map(Argument::Word32);
             let keys = Argument::Buffer(from.keys);
             launch(
                 &self.count,
                 stream,
-                grid(16),
-                &[keys, n, shift, Argument::Buffer(counts)],
+                grid(1 << digit_bits),
+                &[keys, n, shift, bits, tile, Argument::Buffer(counts)],
             )?;
             launch(
                 &self.scan,
@@ -134,12 +184,14 @@ impl Sort {
             launch(
                 &self.scatter,
                 stream,
-                grid(17),
+                grid(scatter_words),
                 &[
                     keys,
                     Argument::Buffer(from.values),
                     n,
                     shift,
+                    bits,
+                    tile,
                     Argument::Buffer(counts),
                     Argument::Buffer(to.keys),
                     Argument::Buffer(to.values),
@@ -147,6 +199,30 @@ impl Sort {
             )?;
             side = 1 - side;
         }
-        Ok(pairs.side(side))
+        Ok(pairs_of.side(side))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_shorter_rows_fit() {
+        for rows in [1, 2, 15, 85, 255] {
+            for longest in [1, 300, 2048, 2049, 20_000, 300_000, 1_000_000, 1 << 22] {
+                let shorter = (1..=longest)
+                    .step_by(1 + longest as usize / 999)
+                    .chain([longest.min(2048)]);
+                for n in shorter.chain([longest]) {
+                    let cut = Cut::of(n, rows);
+                    let words = (rows * n.div_ceil(cut.tile)) << cut.bits;
+                    assert!(
+                        words <= count_words(longest, rows),
+                        "{n} of {longest} pairs, {rows} rows"
+                    );
+                }
+            }
+        }
     }
 }

@@ -81,7 +81,7 @@ const BOUNDS: &[Given] = &[
     given("spk_rate_mul_bn254_fq", 64, 486, 928),
     given("spk_rate_mul_bn254_fr", 64, 486, 928),
     given("spk_rate_add_bn254", 124, 1324, 2744),
-    given("spk_sort_scatter", 32, 21, 808),
+    given("spk_sort_scatter", 72, 4, 896),
 ];
 
 /// Folders that may hold the library or the wheel's folders.

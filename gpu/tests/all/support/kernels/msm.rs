@@ -11,8 +11,9 @@ use super::curves::{
 use super::{Kernels, Words, input, output, word, words};
 
 const BLOCK: usize = 64;
-const DIGIT_BITS: u32 = 4;
-const DIGITS: usize = 1 << DIGIT_BITS;
+/// Bits that are sorted in shared memory at a time, of digits of twice as many.
+const SPLIT_BITS: u32 = 4;
+const DIGIT_BITS: u32 = 2 * SPLIT_BITS;
 const SORT_RUN: usize = 8;
 
 /// Buckets that stay while chunks pass.
@@ -245,40 +246,31 @@ impl Pairs {
     /// Sorts each of `rows` rows of `n` pairs by keys of `bits` bits.
     pub fn sort(&mut self, kernels: &Kernels, n: usize, rows: usize, bits: u32) {
         let block = 32;
-        let tiles = n.div_ceil(block * SORT_RUN);
+        // A tile of two blocks of pairs and a part of one.
+        let tile = 5 * block * SORT_RUN / 2;
+        let tiles = n.div_ceil(tile);
         let mut to = Self::new(n * rows);
-        let mut counts = vec![u32::MAX; DIGITS * tiles * rows];
+        let mut counts = vec![u32::MAX; (tiles * rows) << DIGIT_BITS];
         for shift in (0..bits).step_by(DIGIT_BITS as usize) {
-            kernels.launch(
-                "spk_sort_count",
-                (tiles, rows),
-                block,
-                4 * DIGITS * block,
-                vec![
-                    input(&self.keys),
-                    word(n as u32),
-                    word(shift),
-                    output(&mut counts),
-                ],
-            );
+            let digit_bits = DIGIT_BITS.min(bits - shift);
+            let numbers = || [word(n as u32), word(shift), word(digit_bits), word(tile as u32)];
+            let mut counted = vec![input(&self.keys)];
+            counted.extend(numbers());
+            counted.push(output(&mut counts));
+            kernels.launch("spk_sort_count", (tiles, rows), block, 4 << digit_bits, counted);
             kernels.launch(
                 "spk_scan",
                 (1, rows),
                 64,
                 4 * 64,
-                vec![output(&mut counts), word((DIGITS * tiles) as u32)],
+                vec![output(&mut counts), word((tiles << digit_bits) as u32)],
             );
-            let scattered = vec![
-                input(&self.keys),
-                input(&self.values),
-                word(n as u32),
-                word(shift),
-                input(&counts),
-                output(&mut to.keys),
-                output(&mut to.values),
-            ];
-            let shared_bytes = 4 * (DIGITS + 1) * block;
-            kernels.launch("spk_sort_scatter", (tiles, rows), block, shared_bytes, scattered);
+            let mut scattered = vec![input(&self.keys), input(&self.values)];
+            scattered.extend(numbers());
+            scattered.extend([input(&counts), output(&mut to.keys), output(&mut to.values)]);
+            let pairs = block * SORT_RUN;
+            let words = 2 * (pairs + pairs / 32) + ((1 << SPLIT_BITS) + 1) * block + (2 << DIGIT_BITS);
+            kernels.launch("spk_sort_scatter", (tiles, rows), block, 4 * words, scattered);
             std::mem::swap(self, &mut to);
         }
     }
