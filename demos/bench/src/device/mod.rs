@@ -391,7 +391,9 @@ impl Bencher<'_> {
             return Ok(Err("the device has no plan of it".into()));
         };
         let bases_bytes = match plan {
-            Plan::Sum(plan) if plan.bases() == BasesLocation::Resident => Bases::vram_bytes(job.n()),
+            Plan::Sum(plan) if plan.size().location == BasesLocation::Resident => {
+                Bases::vram_bytes(plan.size().bases, job.n())
+            }
             _ => 0,
         };
         let (made, traced) = self.traced(job)?;
@@ -419,7 +421,7 @@ impl Bencher<'_> {
                 NttMethod::InDeviceMemory => Way::Whole,
                 NttMethod::TwoSteps { .. } => Way::Parts,
             }),
-            Plan::Sum(plan) => Some(match plan.bases() {
+            Plan::Sum(plan) => Some(match plan.size().location {
                 BasesLocation::Resident => Way::Resident,
                 BasesLocation::Streamed => Way::Streamed,
             }),
