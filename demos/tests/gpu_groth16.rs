@@ -85,21 +85,23 @@ fn a_device_takes_part() {
     );
 }
 
-/// A kernel that does nothing and says that it has: what comes of it is found, and made again.
+/// A kernel that does nothing and says that it has: what comes of it is found, and made again. Of transforms, which
+/// are launched first: sums whose order was not sorted would read anywhere.
 #[test]
 fn what_a_device_computes_wrong_the_processor_makes_again() {
     let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let folder = folder.path();
     groth16_files(folder, "bn128");
-    let mut found = 0;
-    for launch in [3, 40, 90, 150] {
+    for launch in [1, 3, 5] {
         let mut wrong = under(&device);
         wrong.env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{launch}:-1"));
         let (_, said) = groth16(wrong, folder, "--gpu 0 --offload always");
-        found += u32::from(said.contains("the accelerator computed wrong"));
+        assert!(
+            said.contains("the accelerator computed wrong"),
+            "launch {launch}: {said}"
+        );
     }
-    assert!(found >= 2, "{found} of 4 were noticed");
     // A wrong witness is reported as such, also where a device sums.
     let mut witness = std::fs::read(folder.join("c.wtns")).unwrap();
     let last = witness.len() - 32;
