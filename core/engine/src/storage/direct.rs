@@ -78,13 +78,14 @@ impl CachePolicy {
         }
     }
 
-    /// Whether `errno` only says that the flag is unknown here; it is then not used again, and the attempt
-    /// can be repeated.
+    /// Whether `errno` only says that the flag is unknown here, or the system call that takes flags (emulators,
+    /// and filters of system calls, know pread alone); it is then not used again, and the attempt can be repeated.
     pub(super) fn was_flag_refused(&self, errno: Errno, flags: ReadWriteFlags) -> bool {
         let Self::DropBehind { flag_works, .. } = self else {
             return false;
         };
-        let refused = !flags.is_empty() && (errno == Errno::OPNOTSUPP || errno == Errno::INVAL);
+        let unknown = [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOSYS, Errno::PERM];
+        let refused = !flags.is_empty() && unknown.contains(&errno);
         if refused {
             flag_works.store(false, Relaxed);
         }

@@ -1,5 +1,5 @@
-//! The backend that works everywhere: threads that call pread and pwrite. Reads and writes have threads and
-//! queues of their own, so neither waits for the other.
+//! The backend that works everywhere: threads that call pread and pwrite, and preadv2 and pwritev2 where there are
+//! flags to give. Reads and writes have threads and queues of their own, so neither waits for the other.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use rustix::io::{Errno, preadv2, pwritev2};
+use rustix::io::{Errno, pread, preadv2, pwrite, pwritev2};
 
 use super::Engine;
 use super::transfer::{AbortOnPanic, Attempt, Batch, Direction, Step, Transfer};
@@ -174,12 +174,18 @@ fn perform(transfer: &Transfer, attempt: &Attempt) -> Result<usize, Errno> {
                 // initialised, and no other reference to them exists: the buffer's owner gave it away, and
                 // other segments have transfers of their own.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(attempt.start, attempt.bytes) };
-                preadv2(fd, &mut [IoSliceMut::new(bytes)], attempt.file_offset, flags)
+                match flags.is_empty() {
+                    true => pread(fd, bytes, attempt.file_offset),
+                    false => preadv2(fd, &mut [IoSliceMut::new(bytes)], attempt.file_offset, flags),
+                }
             }
             Direction::Write => {
                 // SAFETY: as above; no code writes to the bytes of a batch that is being written to a file.
                 let bytes = unsafe { std::slice::from_raw_parts(attempt.start, attempt.bytes) };
-                pwritev2(fd, &[IoSlice::new(bytes)], attempt.file_offset, flags)
+                match flags.is_empty() {
+                    true => pwrite(fd, bytes, attempt.file_offset),
+                    false => pwritev2(fd, &[IoSlice::new(bytes)], attempt.file_offset, flags),
+                }
             }
         };
         match result {
