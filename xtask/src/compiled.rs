@@ -22,7 +22,7 @@ const OWNERS: &[&str] = &[
 /// Libraries, and the bytes of code of the owners, all together, that each may have: what the settings of a
 /// release leave there of generic code around kernels, and a fiftieth more. The aim is zero. Lower a limit
 /// when its row has fallen; raise one only with a changed setting of the release, or with a curve that a
-/// system is new on: KZG and PLONK over BLS12-381 are half of what is in their packages.
+/// system is new on, as KZG and PLONK were on BLS12-381.
 const LIMITS: &[(&str, u64)] = &[
     ("spillproof_kernels", 0),
     ("spillproof_engine", 98_000),

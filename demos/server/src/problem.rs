@@ -87,8 +87,8 @@ codes! {
     WitnessInvalid = "witness_invalid", UNPROCESSABLE_ENTITY, "the body is no witness for this key";
     /// A witness that does not satisfy the circuit.
     Unsatisfied = "witness_unsatisfied", UNPROCESSABLE_ENTITY, "the witness does not satisfy the circuit";
-    /// The idempotency key was used with another body.
-    KeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "this idempotency key came with another body before";
+    /// The idempotency key was used with another body, or another scheme.
+    KeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "this idempotency key came with another body or scheme before";
     /// The budget is too small for any proof with this key.
     BudgetTooSmall = "budget_too_small", UNPROCESSABLE_ENTITY, "the server's budget is too small for this key";
     /// The queue is full.

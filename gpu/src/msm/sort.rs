@@ -61,8 +61,8 @@ pub(super) fn count_words(n: u64, rows: u64) -> u64 {
         let cut = Cut::of(n, rows);
         (rows * n.div_ceil(cut.tile)) << cut.bits
     };
-    // Shorter rows than `n` may have shorter tiles: of those that are not the longest there are at most twice as many
-    // as are wanted, and one more for each row.
+    // A shorter row may be cut into shorter tiles, and so into more of them: at most twice as many as are wanted, and
+    // one more for each row.
     let block = u64::from(THREADS) * RUN;
     let of_shorter = (rows * n.div_ceil(block)).min(2 * TILES_WANTED + rows) << DIGIT_BITS;
     let longest = if n > SHORT_ROW {

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Memory that may be lent.
 ///
 /// # Safety
-/// From `start` on, `bytes` bytes are initialised and valid for reads and writes until the value is dropped, also
-/// if it is moved, and both functions give the same as long as it lives. Nothing accesses these bytes but by way of
-/// a reference to the value.
+/// The `bytes` bytes from `start` on are initialised, and valid for reads and writes until the value is dropped.
+/// Moving the value does not move them. `start` and `bytes` give the same whenever they are called. Nothing
+/// accesses the bytes without a reference to the value.
 pub unsafe trait Lendable: Send + Sync + 'static {
     /// The first byte.
     fn start(&self) -> *mut u8;

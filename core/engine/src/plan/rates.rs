@@ -1,10 +1,9 @@
 //! How fast this machine reads, writes and computes: measured in about a second, or given.
 //!
-//! Disk: [`Workspace::disk_rates`]. Compute: a
-//! transform and a sum over points in memory, and products of scalars, each repeated for about
-//! [`MEASURED_SECONDS`]; the best of the repetitions counts, so that a moment in which something else ran
-//! does not. Memory: that of the disk's rates; for the rest at most an eighth of the
-//! budget, leased: it is as large as that allows, since short batches cost more.
+//! Disk: [`Workspace::disk_rates`]. Compute: a transform and a sum over points in memory, and products of
+//! scalars, each repeated for about [`MEASURED_SECONDS`]; the best of the repetitions counts, so that a moment
+//! in which something else ran does not. Memory: that of the disk's rates; for the rest at most an eighth of
+//! the budget, leased: it is as large as that allows, since short batches cost more.
 
 use std::time::Instant;
 

@@ -11,10 +11,10 @@
 //! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's
 //! own memory ([`InPlace`]): one frame, where parts end inside of one. Bytes are then not copied on the host,
 //! and those of the next parts are on their way while one is checked; nor are those of a transform that goes to
-//! disk. A column in memory is copied once, by all threads. By way of buffers go columns on disk whose frames do
-//! not land: in memory that does not begin at a page or holds no frame, in write-combined memory, bases that are
-//! read downwards (they begin with a short chunk, so no frame behind it stands on a page), and lines of a
-//! transform in two steps.
+//! disk. A column in memory is copied once, by all threads. Frames on disk do not land in memory that does
+//! not begin at a page, holds no frame, or is write-combined. Nor do bases that are read downwards (they begin with
+//! a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps. All of these go
+//! through buffers.
 
 use std::any::{Any, TypeId};
 use std::ops::Range;

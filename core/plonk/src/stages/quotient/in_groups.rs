@@ -56,7 +56,7 @@ struct Window {
     rows: u64,
 }
 
-/// A group's columns: first those that come from storage, then those that are computed.
+/// The columns of a group. Columns that come from storage stand before columns that are computed.
 struct Group {
     windows: Vec<Window>,
     /// How many come from storage.
