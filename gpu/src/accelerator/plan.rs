@@ -199,7 +199,7 @@ impl GpuAccelerator {
                     count,
                 };
                 let weight = all.weight();
-                let of_all = |one| times(one, weight, weight);
+                let of_all = |one: Seconds| one.times(weight, weight);
                 let request = SharingRequest { points, step, count };
                 match self.sharing(book, request, budget)? {
                     Some(Answer::Done(sharing)) => {
@@ -363,7 +363,7 @@ impl GpuAccelerator {
         let shares = points.div_ceil(share_points);
         let in_turn = shares.div_ceil(devices.len() as u64) as f64;
         let on_processor = points as f64 / share_points as f64;
-        let seconds = seconds.map(|share| times(share, weight * in_turn, weight * on_processor));
+        let seconds = seconds.map(|share| share.times(weight * in_turn, weight * on_processor));
         Ok((fits.on(devices), seconds))
     }
 
@@ -408,13 +408,6 @@ impl SizedCut {
             vram_bytes: self.vram_bytes,
             pinned_bytes: self.pinned_bytes,
         }
-    }
-}
-
-fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
-    Seconds {
-        device: one.device * device,
-        processor: one.processor * processor,
     }
 }
 

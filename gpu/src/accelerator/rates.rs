@@ -72,6 +72,15 @@ impl Seconds {
     pub fn is_less_on_the_device(&self) -> bool {
         self.device < self.processor
     }
+
+    /// So many times of each.
+    #[must_use]
+    pub fn times(self, device: f64, processor: f64) -> Self {
+        Self {
+            device: self.device * device,
+            processor: self.processor * processor,
+        }
+    }
 }
 
 /// What `work` makes, and its seconds.
@@ -133,10 +142,7 @@ impl Worth {
     #[must_use]
     pub fn times(self, weight: f64) -> Self {
         Self {
-            seconds: self.seconds.map(|one| Seconds {
-                device: one.device * weight,
-                processor: one.processor * weight,
-            }),
+            seconds: self.seconds.map(|one| one.times(weight, weight)),
             ..self
         }
     }

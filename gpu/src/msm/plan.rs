@@ -1,6 +1,6 @@
 //! How an MSM is cut: the width of windows, the points of a chunk, and the bytes of device memory.
 
-use spillproof_engine::accelerator::{Group, Groups};
+use spillproof_engine::accelerator::{self, Group, Groups};
 
 use crate::buffer::leased_bytes;
 use crate::error::{A_PINNED_SLOT, Error, Invalid, Result, Values};
@@ -10,9 +10,9 @@ use crate::ring::Chunking;
 /// Bytes of a point of G1 and its scalar.
 pub const ELEMENT_BYTES: u64 = POINT_BYTES + SCALAR_BYTES;
 /// Bytes of a point of G1: x, y in Montgomery form, least significant word first; zeros for infinity.
-pub const POINT_BYTES: u64 = 64;
+pub const POINT_BYTES: u64 = Group::G1.point_bytes();
 /// Bytes of a scalar in Montgomery form.
-pub const SCALAR_BYTES: u64 = 32;
+pub const SCALAR_BYTES: u64 = accelerator::SCALAR_BYTES as u64;
 
 /// Bits of a scalar, and one bit for the sign of its digits.
 const SIGNED_BITS: u32 = 255;

@@ -96,9 +96,7 @@ impl<const N: usize> InPlace<N> {
         }
         Ok(None)
     }
-}
 
-impl<const N: usize> InPlace<N> {
     /// A frame that will be in a buffer.
     fn frame(&mut self, frame: u64) -> Result<Arc<OneFrame>> {
         if let Some((held, one)) = &self.held
