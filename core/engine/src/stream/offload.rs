@@ -4,42 +4,34 @@
 //! Only BN254's types go there. What an accelerator declines the caller does, as if there were no
 //! accelerator; a column that was half written is dropped. Memory while a job runs: two chunks for each
 //! column that is read, a third where the accelerator asks for parts of chunks, and what a [`Writer`] takes;
-//! for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so
-//! a accelerator that declines at once costs nothing; and all is given back before the processor plans with
-//! what the budget has left.
-//!
-//! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's
-//! own memory ([`InPlace`]): one frame, where parts end inside of one. Bytes are then not copied on the host,
-//! and those of the next parts are on their way while one is checked; nor are those of a transform that goes to
-//! disk. A column in memory is copied once, by all threads. Frames on disk do not land in memory that does
-//! not begin at a page, holds no frame, or is write-combined. Nor do bases that are read downwards (they begin with
-//! a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps. All of these go
-//! through buffers.
+//! for a transform in two steps what [`steps`] says; less for columns that need no reader ([`walk`]). They are
+//! leased when the first element is asked for, so an accelerator that declines at once costs nothing; and all is
+//! given back before the processor plans with what the budget has left.
 
 use std::any::{Any, TypeId};
 use std::ops::Range;
-use std::sync::Arc;
 
 use ark_bn254::Fr;
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::GroupId;
 
 mod steps;
+mod walk;
 
 use steps::{Moved, Parts, Steps};
+use walk::{Walk, walk_bytes};
 
 use super::scalars::{ForeignScalars, Scalars};
 use super::transform::Transform;
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{
-    self, Accelerator, Answer, Arrivals, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES,
-    Totals, WriteElements,
+    self, Accelerator, Answer, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES, Totals,
+    WriteElements,
 };
-use crate::budget::{LeasedVec, Lent};
+use crate::budget::LeasedVec;
 use crate::column::{
-    Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer,
-    ascending, descending, digests_bytes,
+    Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, Workspace, Writer, digests_bytes,
 };
 use crate::dry::Job;
 use crate::error::Invalid;
@@ -47,8 +39,6 @@ use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::parallel::Parallel;
 
-/// Chunks on the way for each reader.
-const READ_AHEAD: usize = 2;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
 /// Values that one thread writes as bytes at a time.
@@ -200,12 +190,6 @@ fn offered<F: Element>(
         ))),
         Answer::Declined(why) => Ok(declined("sums", &why)),
     }
-}
-
-/// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the
-/// tile.
-fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
-    (READ_AHEAD as u64 + 1) * column.transfer_bytes(chunk)
 }
 
 /// The ends of the sums over a range of the bases.
@@ -521,267 +505,6 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
 
     fn lease_bytes(&self) -> u64 {
         (FOREIGN_CHUNK.min(self.range.len()) * size_of::<F>()) as u64
-    }
-}
-
-/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they
-/// are wanted, parts of one by way of a tile.
-struct Walk<const N: usize> {
-    column: Bytes<N>,
-    chunk: u64,
-    downwards: bool,
-    in_place: Option<InPlace<N>>,
-    reader: Option<Reader<[u8; N]>>,
-    /// The element that is asked for next.
-    next: u64,
-    /// Chunks that the reader has not given.
-    regions: Box<dyn Iterator<Item = Region>>,
-    tile: Option<LeasedVec<[u8; N]>>,
-    /// Of the tile, what has been read and not passed on.
-    held: Range<usize>,
-}
-
-impl<const N: usize> Walk<N> {
-    fn upwards(column: Bytes<N>) -> Self {
-        let chunk = column.sequential_chunk();
-        Self::new(column, chunk, false)
-    }
-
-    /// The last chunk first, each in its own upward order.
-    fn downwards(column: Bytes<N>, chunk: u64) -> Self {
-        Self::new(column, chunk, true)
-    }
-
-    fn new(column: Bytes<N>, chunk: u64, downwards: bool) -> Self {
-        Self {
-            column,
-            chunk,
-            downwards,
-            in_place: None,
-            reader: None,
-            next: 0,
-            regions: Box::new(std::iter::empty()),
-            tile: None,
-            held: 0..0,
-        }
-    }
-
-    /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
-    fn begin_reader(&mut self, first: u64) -> Result<()> {
-        self.abandon();
-        let (len, chunk) = (self.column.len(), self.chunk);
-        let (chunks, skipped) = match self.downwards {
-            true => self.chunks_before(first),
-            false => (first / chunk, first % chunk),
-        };
-        self.reader = Some(if self.downwards {
-            let regions = descending(len, chunk).skip(chunks as usize);
-            self.regions = Box::new(regions.clone());
-            self.column.reader(regions, READ_AHEAD)?
-        } else {
-            let regions = ascending(len, chunk).skip(chunks as usize);
-            self.regions = Box::new(regions.clone());
-            self.column.reader(regions, READ_AHEAD)?
-        });
-        (self.next, self.held) = (first, 0..0);
-        let skipped = skipped as usize;
-        if skipped > 0
-            && let Some(region) = self.next_region()
-        {
-            self.next_to_tile(region.len() as usize)?;
-            self.held.start = skipped.min(self.held.end);
-        }
-        Ok(())
-    }
-
-    /// What the reader gives next; there is none without a reader.
-    fn next_region(&mut self) -> Option<Region> {
-        self.reader.as_ref()?;
-        self.regions.next()
-    }
-
-    /// The reader's next chunk, of so many elements, to the tile.
-    fn next_to_tile(&mut self, elements: usize) -> Result<()> {
-        let tile = match &mut self.tile {
-            Some(tile) => tile,
-            none => {
-                let len = self.chunk.min(self.column.len()) as usize;
-                let budget = &self.column.workspace().budget;
-                none.insert(budget.vec(len, [0; N], "elements for a compute accelerator")?)
-            }
-        };
-        if let Some(reader) = &mut self.reader {
-            reader.next_into(tile)?;
-        }
-        self.held = 0..elements;
-        Ok(())
-    }
-
-    /// The rest of a part, by way of buffers.
-    fn read_on(&mut self, mut into: &mut [[u8; N]]) -> Result<()> {
-        self.next += into.len() as u64;
-        while !into.is_empty() {
-            let count = self.some(into)?;
-            into = &mut into[count..];
-        }
-        if self.next >= self.column.len() {
-            // Others that are read after this one want the room.
-            self.tile = None;
-        }
-        Ok(())
-    }
-
-    /// Elements, and that they are the ones to be asked for.
-    fn in_order<'a>(&self, first: u64, into: &'a mut [u8]) -> Result<&'a mut [[u8; N]]> {
-        let (elements, rest) = into.as_chunks_mut::<N>();
-        if first != self.next || !rest.is_empty() {
-            return Err(beyond(first, elements.len()));
-        }
-        Ok(elements)
-    }
-
-    /// Copies elements of a column in memory, as [`ReadElements::read`] gives them; `false` if it is not there, or
-    /// was read otherwise before.
-    fn copy(&mut self, first: u64, into: &mut [u8]) -> Result<bool> {
-        if self.reader.is_some() || self.in_place.is_some() {
-            return Ok(false);
-        }
-        let (len, mut next, mut rest) = (self.column.len(), first, into);
-        let count = (rest.len() / N) as u64;
-        if first != self.next || !rest.len().is_multiple_of(N) {
-            return Err(beyond(first, rest.len() / N));
-        }
-        while !rest.is_empty() && next < len {
-            let (start, left) = self.place(next);
-            let bytes = rest.len().min(left as usize * N);
-            let (part, later) = rest.split_at_mut(bytes);
-            if !self.column.copy_out(start, part)? {
-                return Ok(false);
-            }
-            (rest, next) = (later, next + (bytes / N) as u64);
-        }
-        rest.fill(0);
-        self.next += count;
-        Ok(true)
-    }
-
-    /// Where the element that is asked for as `position` is in the column, and how many follow it there.
-    fn place(&self, position: u64) -> (u64, u64) {
-        let (len, chunk) = (self.column.len(), self.chunk);
-        if !self.downwards {
-            return (position, len - position);
-        }
-        let (chunks, within) = self.chunks_before(position);
-        let start = (len.div_ceil(chunk) - 1 - chunks) * chunk;
-        (start + within, chunk.min(len - start) - within)
-    }
-
-    /// Of a column that is read downwards, the chunks before the element that is asked for as `position`, and the
-    /// elements of its own chunk: the last chunk, which is first, may be short.
-    fn chunks_before(&self, position: u64) -> (u64, u64) {
-        let (len, chunk) = (self.column.len(), self.chunk);
-        let of_first = len - (len.div_ceil(chunk).max(1) - 1) * chunk;
-        match position.checked_sub(of_first) {
-            None => (0, position),
-            Some(behind) => (1 + behind / chunk, behind % chunk),
-        }
-    }
-
-    /// Some of what comes next, at the start of `into`; how many.
-    fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
-        if self.held.is_empty() {
-            let Some(region) = self.next_region() else {
-                into.fill([0; N]);
-                return Ok(into.len());
-            };
-            let coming = region.len() as usize;
-            if coming <= into.len()
-                && let Some(reader) = &mut self.reader
-            {
-                reader.next_into(into)?;
-                return Ok(coming);
-            }
-            self.next_to_tile(coming)?;
-        }
-        let count = self.held.len().min(into.len());
-        if let Some(tile) = &self.tile {
-            into[..count].copy_from_slice(&tile[self.held.start..][..count]);
-        }
-        self.held.start += count;
-        Ok(count)
-    }
-
-    /// Read-ahead that is still under way holds its leases.
-    fn abandon(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.abandon();
-        }
-    }
-}
-
-impl<const N: usize> Drop for Walk<N> {
-    fn drop(&mut self) {
-        self.abandon();
-    }
-}
-
-impl<const N: usize> ReadElements for Walk<N> {
-    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        if first == 0 {
-            self.next = 0;
-        }
-        if self.copy(first, into)? {
-            return Ok(());
-        }
-        let into = self.in_order(first, into)?;
-        if first == 0 || self.in_place.take().is_some() || self.reader.is_none() {
-            self.in_place = None;
-            self.begin_reader(first)?;
-        }
-        self.read_on(into)
-    }
-
-    fn begin(&mut self, first: u64, mut into: Lent) -> Result<Arrivals> {
-        if first == 0 {
-            self.abandon();
-            self.next = 0;
-            self.in_place = match self.downwards {
-                true => None,
-                false => InPlace::of(&self.column, &into),
-            };
-        }
-        let Some(in_place) = &mut self.in_place else {
-            self.read(first, &mut into)?;
-            return Ok(Arrivals::default());
-        };
-        let count = (into.len() / N) as u64;
-        if first != self.next || !into.len().is_multiple_of(N) {
-            return Err(beyond(first, into.len() / N));
-        }
-        let workspace = self.column.workspace().clone();
-        let mut arrivals = Arrivals::by(Arc::new(move |work| workspace.spread(work)));
-        let left = in_place.begin(first, into, &mut arrivals)?;
-        self.next += count;
-        if let Some(mut left) = left {
-            // It turned out that nothing lands there.
-            self.in_place = None;
-            self.next -= (left.len() / N) as u64;
-            self.begin_reader(self.next)?;
-            let (rest, _) = left.as_chunks_mut::<N>();
-            self.read_on(rest)?;
-        }
-        Ok(arrivals)
-    }
-
-    fn disk_seconds_to_read(&self) -> f64 {
-        match self.column.on_disk() {
-            true => (self.column.workspace()).disk_seconds(self.column.len() * N as u64, 0),
-            false => 0.0,
-        }
-    }
-
-    fn lease_bytes(&self) -> u64 {
-        walk_bytes(&self.column, self.chunk)
     }
 }
 
