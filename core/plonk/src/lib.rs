@@ -21,6 +21,7 @@
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
 //!   openings.rs   multi-openings: shplonk.rs, gwc.rs, and book.rs with an ending: ipa.rs, kzg.rs
 //!   input.rs      values of another library
+//!   assignment.rs what forks' `Assignment` does alike
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
 //!   description.rs  a constraint system as bytes
@@ -35,6 +36,7 @@
 //!
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 
+mod assignment;
 mod bases;
 mod book;
 mod circuit;

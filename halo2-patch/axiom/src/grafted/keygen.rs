@@ -222,30 +222,7 @@ impl<F: Field> Assembly<F> {
 }
 
 impl<F: Field> Assignment<F> for Assembly<F> {
-    fn enter_region<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn exit_region(&mut self) {}
-
-    fn annotate_column<A, AR>(&mut self, _: A, _: Column<Any>)
-    where
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-    }
-
-    fn push_namespace<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self, _: Option<String>) {}
+    spillproof_plonk::nameless!(columns);
 
     fn enable_selector<A, AR>(&mut self, _: A, selector: &Selector, row: usize) -> Result<(), Error>
     where

@@ -189,23 +189,7 @@ impl<F: Field, G: ProverField> Assembly<F, G> {
 }
 
 impl<F: Field, G: ProverField> Assignment<F> for Assembly<F, G> {
-    fn enter_region<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn exit_region(&mut self) {}
-
-    fn push_namespace<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self, _: Option<String>) {}
+    spillproof_plonk::nameless!();
 
     fn enable_selector<A, AR>(&mut self, _: A, selector: &Selector, row: usize) -> Result<(), Error>
     where

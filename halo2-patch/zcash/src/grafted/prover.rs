@@ -194,57 +194,8 @@ struct Synthesis<'b, F, G> {
 }
 
 impl<F: Field, G: ProverField> Assignment<F> for Synthesis<'_, F, G> {
-    fn enter_region<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn exit_region(&mut self) {}
-
-    fn push_namespace<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self, _: Option<String>) {}
-
-    fn enable_selector<A, AR>(&mut self, _: A, _: &Selector, _: usize) -> Result<(), Error>
-    where
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        Ok(())
-    }
-
-    fn assign_fixed<V, VR, A, AR>(&mut self, _: A, _: Column<Fixed>, _: usize, _: V) -> Result<(), Error>
-    where
-        V: FnOnce() -> Value<VR>,
-        VR: Into<Assigned<F>>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        Ok(())
-    }
-
-    fn copy(&mut self, _: Column<Any>, _: usize, _: Column<Any>, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn fill_from_row(&mut self, _: Column<Fixed>, _: usize, _: Value<Assigned<F>>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn query_instance(&self, column: Column<Instance>, row: usize) -> Result<Value<F>, Error> {
-        if row >= self.usable_rows {
-            return Err(Error::not_enough_rows_available(self.k));
-        }
-        let value = self.instances.get(column.index()).and_then(|values| values.get(row));
-        value.map(|value| Value::known(*value)).ok_or(Error::BoundsFailure)
-    }
+    spillproof_plonk::nameless!();
+    spillproof_plonk::proves!(Assigned);
 
     fn assign_advice<V, VR, A, AR>(
         &mut self,
