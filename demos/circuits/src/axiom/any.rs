@@ -1,19 +1,16 @@
-//! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time
-//! that this crate takes to build. The parameter of `configure_with_params` says which circuit it is.
+//! The built-in circuits and those of programs as one type: a prover is compiled once for all of them, since
+//! provers take most of the time that this crate takes to build. The parameter of `configure_with_params`
+//! says which circuit it is.
 
 use std::sync::Arc;
 
 use halo2_axiom::spillproof::CircuitDescription;
 
-use super::chain::Chain;
+use super::builtin;
 use super::described::OfProgram;
-use super::dialect::Fr;
+use super::dialect::{Fr, mixed_up};
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
-use super::lookups::Lookups;
-use super::machine::Machine;
-use super::rows::Builtin;
-use super::wide::Wide;
 use crate::Kind;
 
 /// Which circuit.
@@ -27,14 +24,8 @@ pub enum Which {
 
 /// A circuit.
 pub enum Any {
-    /// See [`super::chain`].
-    Chain(Chain),
-    /// See [`super::wide`].
-    Wide(Wide),
-    /// See [`super::lookups`].
-    Lookups(Lookups),
-    /// See [`super::machine`].
-    Machine(Machine),
+    /// See [`super::builtin`].
+    BuiltIn(builtin::Any),
     /// See [`super::described`].
     OfProgram(OfProgram),
 }
@@ -42,37 +33,23 @@ pub enum Any {
 /// Its columns.
 #[derive(Clone)]
 pub enum AnyConfig {
-    /// Of [`Chain`].
-    Chain(<Chain as Circuit<Fr>>::Config),
-    /// Of [`Wide`].
-    Wide(Box<<Wide as Circuit<Fr>>::Config>),
-    /// Of [`Lookups`].
-    Lookups(<Lookups as Circuit<Fr>>::Config),
-    /// Of [`Machine`].
-    Machine(<Machine as Circuit<Fr>>::Config),
-    /// Of [`OfProgram`].
+    /// Of [`Any::BuiltIn`].
+    BuiltIn(builtin::AnyConfig),
+    /// Of [`Any::OfProgram`].
     OfProgram(<OfProgram as Circuit<Fr>>::Config),
 }
 
 impl Any {
-    /// See [`Builtin::new`].
+    /// See [`Builtin::new`](super::rows::Builtin::new).
     pub fn new(kind: Kind, k: u32, seed: u64) -> Self {
-        match kind {
-            Kind::Chain => Self::Chain(Chain::new(k, seed)),
-            Kind::Wide => Self::Wide(Wide::new(k, seed)),
-            Kind::Lookups => Self::Lookups(Lookups::new(k, seed)),
-            Kind::Machine => Self::Machine(Machine::new(k, seed)),
-        }
+        Self::BuiltIn(builtin::Any::new(kind, k, seed))
     }
 
-    /// See [`Builtin::instances`]. Those of a program's own circuit are in its witness' file: here it has
-    /// none.
+    /// See [`Builtin::instances`](super::rows::Builtin::instances). Those of a program's own circuit are in its
+    /// witness' file: here it has none.
     pub fn instances(&self) -> Vec<Vec<Fr>> {
         match self {
-            Self::Chain(circuit) => circuit.instances(),
-            Self::Wide(circuit) => circuit.instances(),
-            Self::Lookups(circuit) => circuit.instances(),
-            Self::Machine(circuit) => circuit.instances(),
+            Self::BuiltIn(circuit) => circuit.instances(),
             Self::OfProgram(_) => Vec::new(),
         }
     }
@@ -84,38 +61,25 @@ impl Circuit<Fr> for Any {
     type Params = Option<Which>;
 
     fn params(&self) -> Option<Which> {
-        Some(Which::BuiltIn(match self {
-            Self::Chain(_) => Kind::Chain,
-            Self::Wide(_) => Kind::Wide,
-            Self::Lookups(_) => Kind::Lookups,
-            Self::Machine(_) => Kind::Machine,
-            Self::OfProgram(circuit) => return circuit.params().map(Which::OfProgram),
-        }))
+        match self {
+            Self::BuiltIn(circuit) => Some(Which::BuiltIn(circuit.kind())),
+            Self::OfProgram(circuit) => circuit.params().map(Which::OfProgram),
+        }
     }
 
     fn without_witnesses(&self) -> Self {
         match self {
-            Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
-            Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
-            Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
-            Self::Machine(circuit) => Self::Machine(circuit.without_witnesses()),
+            Self::BuiltIn(circuit) => Self::BuiltIn(circuit.without_witnesses()),
             Self::OfProgram(circuit) => Self::OfProgram(circuit.without_witnesses()),
         }
     }
 
     fn configure_with_params(cs: &mut ConstraintSystem<Fr>, which: Option<Which>) -> AnyConfig {
-        let kind = match which {
-            Some(Which::OfProgram(of)) => {
-                return AnyConfig::OfProgram(OfProgram::configure_with_params(cs, Some(of)));
+        match which.unwrap_or(Which::BuiltIn(Kind::Chain)) {
+            Which::BuiltIn(kind) => {
+                AnyConfig::BuiltIn(builtin::Any::scope(kind, || builtin::Any::configure(cs)))
             }
-            Some(Which::BuiltIn(kind)) => kind,
-            None => Kind::Chain,
-        };
-        match kind {
-            Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
-            Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
-            Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
-            Kind::Machine => AnyConfig::Machine(Machine::configure(cs)),
+            Which::OfProgram(of) => AnyConfig::OfProgram(OfProgram::configure_with_params(cs, Some(of))),
         }
     }
 
@@ -125,13 +89,9 @@ impl Circuit<Fr> for Any {
 
     fn synthesize(&self, config: AnyConfig, layouter: impl Layouter<Fr>) -> Result<(), Error> {
         match (self, config) {
-            (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
-            (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
-            (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
-            (Self::Machine(circuit), AnyConfig::Machine(config)) => circuit.synthesize(config, layouter),
+            (Self::BuiltIn(circuit), AnyConfig::BuiltIn(config)) => circuit.synthesize(config, layouter),
             (Self::OfProgram(circuit), AnyConfig::OfProgram(config)) => circuit.synthesize(config, layouter),
-            // Columns of another circuit: halo2 has no error that says so.
-            _ => Err(Error::Synthesis),
+            _ => Err(mixed_up()),
         }
     }
 }

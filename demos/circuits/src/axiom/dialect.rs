@@ -23,6 +23,11 @@ macro_rules! associated_types {
 }
 pub(super) use associated_types;
 
+/// The error of a synthesis with columns of another circuit, as near as halo2 has one.
+pub fn mixed_up() -> Error {
+    Error::Synthesis
+}
+
 /// Assigns a cell of the witness.
 ///
 /// # Errors

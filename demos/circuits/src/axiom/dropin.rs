@@ -5,6 +5,8 @@ pub use halo2_axiom as halo2;
 
 #[path = "any.rs"]
 pub mod any;
+#[path = "../builtin.rs"]
+pub mod builtin;
 #[path = "../chain.rs"]
 pub mod chain;
 #[path = "create_dropin.rs"]

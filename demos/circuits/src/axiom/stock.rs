@@ -4,6 +4,8 @@ pub use stock_halo2_axiom as halo2;
 
 #[path = "any.rs"]
 pub mod any;
+#[path = "../builtin.rs"]
+pub mod builtin;
 #[path = "../chain.rs"]
 pub mod chain;
 #[cfg(feature = "stock-prover")]

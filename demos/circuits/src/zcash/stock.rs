@@ -2,7 +2,7 @@
 
 pub use stock_halo2_proofs as halo2;
 
-#[path = "../scoped.rs"]
+#[path = "../builtin.rs"]
 pub mod any;
 #[path = "../assign.rs"]
 mod assign;

@@ -11,6 +11,7 @@ pub mod chain;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/axiom/described.rs"]
 pub mod described;
+#[allow(dead_code)]
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/axiom/dialect.rs"]
 pub mod dialect;

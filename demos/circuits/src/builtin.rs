@@ -1,11 +1,11 @@
-//! The circuits as one type, so that a prover is compiled once for all of them. `configure` is told nothing
-//! but the type: within [`Any::scope`] the thread says which circuit it is.
+//! The built-in circuits as one type, so that a prover is compiled once for all of them. `configure` is told
+//! nothing but the type: within [`Any::scope`] the thread says which circuit it is.
 
 use std::cell::Cell;
 
 use super::chain::Chain;
-use super::dialect::{Fr, mixed_up};
-use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
+use super::dialect::{Fr, associated_types, mixed_up};
+use super::halo2::circuit::Layouter;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
 use super::machine::Machine;
@@ -54,6 +54,16 @@ impl Any {
         }
     }
 
+    /// Which one it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Chain(_) => Kind::Chain,
+            Self::Wide(_) => Kind::Wide,
+            Self::Lookups(_) => Kind::Lookups,
+            Self::Machine(_) => Kind::Machine,
+        }
+    }
+
     /// See [`Builtin::instances`].
     pub fn instances(&self) -> Vec<Vec<Fr>> {
         match self {
@@ -83,7 +93,7 @@ impl Any {
 
 impl Circuit<Fr> for Any {
     type Config = AnyConfig;
-    type FloorPlanner = SimpleFloorPlanner;
+    associated_types!();
 
     fn without_witnesses(&self) -> Self {
         match self {
