@@ -20,7 +20,7 @@ use spillproof_groth16::iden3::{Contributor, Origin};
 use super::groth16_key::{Key, follow};
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
-use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
+use super::plan_ranks::{self, CutSeconds, PhaseSeconds, Reach, Speeds};
 use super::plan_table::{Place, Rung};
 use super::reach_svg;
 use crate::args::{
@@ -30,7 +30,6 @@ use crate::failure::Failure;
 use crate::link::KnownLink;
 use crate::output::{Output, write_together};
 use crate::ranks::{self, Job, RankReport};
-use crate::report::table::duration;
 use crate::report::{html, machine, steps};
 use crate::run::{Result, Run, hex, start_global_threads};
 
@@ -559,32 +558,6 @@ struct PlannedOverRanks {
     reach: Vec<Reach>,
 }
 
-/// How long a proof takes by another cut.
-#[derive(Serialize)]
-struct CutSeconds {
-    cut: String,
-    seconds: f64,
-}
-
-/// As `--cut` has it.
-fn name_of_cut(cut: Cut) -> String {
-    format!("{cut:?}").to_lowercase()
-}
-
-/// The quickest cut, and the others beside it.
-fn quickest(cuts: &[CutSeconds]) -> Option<String> {
-    let least = cuts.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
-    let times = cuts
-        .iter()
-        .map(|of| format!("{} {}", of.cut, duration(of.seconds)));
-    let times: Vec<_> = times.collect();
-    Some(format!(
-        "cuts: {}; --cut {} is the quickest",
-        times.join(", "),
-        least.cut
-    ))
-}
-
 fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks) -> Result<()> {
     let Sharing { share, cut } = &on.sharing;
     if !share.is_empty() && share.len() != ranks {
@@ -628,7 +601,7 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
             },
         };
         cuts.push(CutSeconds {
-            cut: name_of_cut(other),
+            cut: plan_ranks::name_of_cut(other),
             seconds: of_cut,
         });
     }
@@ -642,12 +615,12 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
     let key = Key::of(file, &summary);
     key.tell(&run);
     run.say(plan_ranks::text(&plan, &speeds, &phases, (&link.called, &reach)));
-    if let Some(line) = quickest(&cuts) {
+    if let Some(line) = plan_ranks::quickest(&cuts) {
         run.say(line);
     }
     let outcome = PlannedOverRanks {
         key,
-        cut: name_of_cut(cut),
+        cut: plan_ranks::name_of_cut(cut),
         cuts,
         ranks: plan_ranks::at(&plan, &speeds),
         rates: speeds,
