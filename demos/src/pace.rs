@@ -28,7 +28,7 @@ impl Pacing {
         let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
         Self {
             link: link.map_or("none".into(), described),
-            clock: format!("{} {}", of_kernel("random/boot_id"), namespace.display()),
+            clock: format!("{} {}", machine(), namespace.display()),
             host: host(),
         }
     }
@@ -76,6 +76,11 @@ fn described(link: &Link) -> String {
 /// The name of this machine.
 pub fn host() -> String {
     of_kernel("hostname")
+}
+
+/// What is this machine's alone: of its kernel since it was started.
+pub fn machine() -> String {
+    of_kernel("random/boot_id")
 }
 
 /// A value of the kernel; empty where it is not to be seen.

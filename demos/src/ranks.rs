@@ -9,13 +9,24 @@ use std::time::Duration;
 
 use serde::Serialize;
 use spillproof_engine::budget::ByteSize;
+use spillproof_engine::stream::all_gather;
 use spillproof_ranks::{PhaseTraffic, Ranks, Settings, Transport};
 
 use crate::args::{Global, Messages};
 use crate::failure::Failure;
-use crate::run::Result;
 #[cfg(feature = "mpi")]
-use crate::{link::KnownLink, pace};
+use crate::link::KnownLink;
+use crate::pace;
+use crate::run::Result;
+
+/// The place of a rank among those of its machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Ranks of the machine before this one.
+    pub rank: usize,
+    /// All of them.
+    pub ranks: usize,
+}
 
 /// Pieces of an exchange, of which five are in memory, at most and at least.
 const PIECE_BYTES_MAX: u64 = 4 << 20;
@@ -92,6 +103,32 @@ impl Job {
         }
     }
 
+    /// The place of this rank among those of its machine.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::Ranks`].
+    pub fn neighbours(&self) -> Result<Neighbours> {
+        let all = all_gather(&self.lobby, blake3::hash(pace::machine().as_bytes()).as_bytes())?;
+        Ok(neighbours(&all, self.rank()))
+    }
+
+    /// Refuses ranks that share a device, each of which would take all of its memory.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] on rank 0; [`spillproof_engine::Error::Ranks`].
+    pub fn check_devices(&self, devices: &[[u8; 16]], has_own_memory: bool) -> Result<()> {
+        let all = self.lobby.gather(0, devices.as_flattened()).map_err(engine)?;
+        let all: Vec<Vec<[u8; 16]>> = (all.unwrap_or_default().iter())
+            .map(|devices| devices.as_chunks().0.to_vec())
+            .collect();
+        match shared_device(&all).filter(|_| !has_own_memory) {
+            None => Ok(()),
+            Some([first, second]) => Err(Failure::Usage(format!(
+                "ranks {first} and {second} share a GPU: say with --vram how much of its memory each rank takes, or start a rank for each GPU"
+            ))),
+        }
+    }
+
     /// The ranks, when all of them have the same statement. Pieces are those of the smallest budget.
     ///
     /// # Errors
@@ -117,22 +154,29 @@ impl Job {
     ///
     /// # Errors
     /// [`spillproof_engine::Error::Ranks`].
-    pub fn reports(&self, ranks: &Ranks, budget_peak_bytes: u64) -> Result<Option<Vec<RankReport>>> {
+    pub fn reports(
+        &self,
+        ranks: &Ranks,
+        budget_peak_bytes: u64,
+        gpu: Option<serde_json::Value>,
+    ) -> Result<Option<Vec<RankReport>>> {
+        let gpu = gpu.map(|gpu| gpu.to_string()).unwrap_or_default();
+        let gpus = ranks.gather(0, gpu.as_bytes()).map_err(engine)?;
         let traffic = ranks.gather_traffic(0).map_err(engine)?;
         let peaks = ranks
             .gather(0, &budget_peak_bytes.to_le_bytes())
             .map_err(engine)?;
-        let (Some(traffic), Some(peaks)) = (traffic, peaks) else {
+        let (Some(traffic), Some(peaks), Some(gpus)) = (traffic, peaks, gpus) else {
             return Ok(None);
         };
-        let report = |(rank, (phases, peak)): (usize, (Vec<PhaseTraffic>, Vec<u8>))| RankReport {
+        let ranks = traffic.into_iter().zip(peaks).zip(gpus).enumerate();
+        let report = ranks.map(|(rank, ((phases, peak), gpu))| RankReport {
             rank,
             budget_peak_bytes: peak.try_into().map_or(0, u64::from_le_bytes),
             phases: phases.iter().map(PhaseReport::of).collect(),
-        };
-        Ok(Some(
-            traffic.into_iter().zip(peaks).enumerate().map(report).collect(),
-        ))
+            gpu: serde_json::from_slice(&gpu).ok(),
+        });
+        Ok(Some(report.collect()))
     }
 
     /// Ends the job: with its outcome on this rank, or with that of another one that failed.
@@ -184,6 +228,25 @@ impl Job {
 pub fn piece_bytes(budget_bytes: u64) -> u64 {
     let share = (budget_bytes / PIECE_SHARE).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX);
     1 << share.ilog2()
+}
+
+/// Of the ranks on machines, the place of one among those of its own.
+fn neighbours(machines: &[Vec<u8>], rank: usize) -> Neighbours {
+    let is_here = |other: &&Vec<u8>| machines.get(rank) == Some(*other);
+    Neighbours {
+        rank: machines.iter().take(rank).filter(is_here).count(),
+        ranks: machines.iter().filter(is_here).count(),
+    }
+}
+
+/// Two ranks that have the same device, if there are any.
+fn shared_device(devices: &[Vec<[u8; 16]>]) -> Option<[usize; 2]> {
+    let has_any = |first: usize, second: usize| {
+        let of_second = |device| devices[second].contains(device);
+        devices[first].iter().any(of_second)
+    };
+    let mut pairs = (0..devices.len()).flat_map(|second| (0..second).map(move |first| [first, second]));
+    pairs.find(|[first, second]| has_any(*first, *second))
 }
 
 fn engine(error: spillproof_ranks::RankError) -> Failure {
@@ -268,6 +331,9 @@ pub struct RankReport {
     pub budget_peak_bytes: u64,
     /// Phase after phase.
     pub phases: Vec<PhaseReport>,
+    /// The jobs of its devices, if any were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<serde_json::Value>,
 }
 
 /// One phase of one rank.
@@ -338,5 +404,37 @@ pub fn table(reports: &[RankReport]) -> String {
         text,
         "waited: for other ranks, on the slowest one; buffers of a rank: {peak} at most"
     );
+    for report in reports {
+        let said = report.gpu.as_ref().and_then(|gpu| gpu["said"].as_str());
+        if let Some(said) = said {
+            let _infallible = write!(text, "\nrank {}: {said}", report.rank);
+        }
+    }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_machine_are_counted_by_machine() {
+        let machines: Vec<Vec<u8>> = [1, 2, 1, 1, 2].map(|machine| vec![machine]).to_vec();
+        let places: Vec<_> = (0..5)
+            .map(|rank| neighbours(&machines, rank))
+            .map(|place| [place.rank, place.ranks])
+            .collect();
+        assert_eq!(places, [[0, 3], [0, 2], [1, 3], [2, 3], [1, 2]]);
+    }
+
+    #[test]
+    fn a_device_that_two_ranks_have_is_found() {
+        let device = |number: u8| [number; 16];
+        let of = |numbers: &[&[u8]]| -> Option<[usize; 2]> {
+            let devices = numbers.iter().map(|of| of.iter().copied().map(device).collect());
+            shared_device(&devices.collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[&[0], &[1], &[], &[2, 3]]), None);
+        assert_eq!(of(&[&[0], &[1], &[2], &[3, 1]]), Some([1, 3]));
+    }
 }

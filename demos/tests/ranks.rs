@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use spillproof_fake_driver::FakeDevice;
+
 use crate::BINARY;
 use crate::runs::{refused, run, succeeds};
 
@@ -74,7 +76,7 @@ fn ranks_under_mpirun_make_a_proof_that_verifies() {
             &format!("groth16 example c.zkey c.wtns --k 11 --curve {curve}"),
         );
         succeeds(dir, "groth16 vkey c.zkey vkey.json");
-        for options in ["", "--share 3,1,0", "--cut rows", "--cut columns"] {
+        for options in ["", "--share 3,1,0", "--cut rows", "--cut columns", "--cut steps"] {
             let line = format!("groth16 prove c.zkey c.wtns p.json public.json --memory 16MiB {options}");
             let proved = on_ranks(launcher, 3, dir, &line);
             let told = String::from_utf8_lossy(&proved.stdout).into_owned();
@@ -99,6 +101,98 @@ fn ranks_under_mpirun_make_a_proof_that_verifies() {
         Some(2),
         "{report}"
     );
+}
+
+/// A device for each rank, one for several, and more than ranks.
+#[test]
+fn each_rank_has_a_device() {
+    let (Some(launcher), Some(device)) = (launcher(), FakeDevice::new()) else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    succeeds(dir, "groth16 example c.zkey c.wtns --k 11");
+    succeeds(dir, "groth16 vkey c.zkey vkey.json");
+    let line = |options: &str| {
+        format!("groth16 prove c.zkey c.wtns p.json public.json --memory 16MiB --offload always {options}")
+    };
+    let under = |ranks: usize, devices: u64, options: &str| {
+        let mut command = started(launcher, ranks, dir, &line(options));
+        // The launcher itself needs no driver.
+        for (name, value) in device.command_with(BINARY, devices).get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command
+    };
+    for (ranks, devices, options, expected) in [
+        (
+            2,
+            2,
+            "--gpu auto --json",
+            &[&["0: fake device 0"][..], &["1: fake device 1"]][..],
+        ),
+        (
+            2,
+            1,
+            "--gpu auto --vram 4MiB --json",
+            &[&["0: fake device 0"], &["0: fake device 0"]],
+        ),
+        (
+            2,
+            4,
+            "--gpu all --json",
+            &[&["0: fake", "2: fake"], &["1: fake", "3: fake"]],
+        ),
+        (
+            2,
+            4,
+            "--gpu 3,1 --checkpoint kept --checkpoint-key key --json",
+            &[&["3: fake"], &["1: fake"]],
+        ),
+    ] {
+        std::fs::write(dir.join("key"), [0x5a; 32]).expect("a key");
+        let proved = under(ranks, devices, options).output().expect("a job");
+        assert!(proved.status.success(), "{options}: {proved:?}");
+        verifies(dir);
+        std::fs::remove_file(dir.join("p.json")).expect("the proof");
+        let report: serde_json::Value = serde_json::from_slice(&proved.stdout).expect("JSON");
+        for (rank, names) in expected.iter().enumerate() {
+            let gpu = &report["result"]["ranks"][rank]["gpu"];
+            assert_eq!(
+                (&gpu["sums"], &gpu["transforms"]),
+                (&5.into(), &0.into()),
+                "{gpu}"
+            );
+            let devices = gpu["devices"].as_array().expect("a list");
+            let found = devices
+                .iter()
+                .map(|device| device["device"].as_str().unwrap_or_default());
+            assert!(
+                devices.len() == names.len()
+                    && found.zip(*names).all(|(found, name)| found.starts_with(name)),
+                "{options}: {gpu}"
+            );
+        }
+    }
+    let told = under(2, 2, "--gpu auto").output().expect("a job");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(
+        told.contains("rank 1: gpu: 5 sums on 1: fake device 1") && told.contains("; between 0 and 1: PCIe"),
+        "{told}"
+    );
+    std::fs::remove_file(dir.join("p.json")).expect("the proof");
+    let refused = under(3, 2, "--gpu auto").output().expect("a job");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && said.contains("ranks 0 and 2 share a GPU"),
+        "{said}"
+    );
+    // The first rank's device is lost in its sums.
+    let mut lost = under(2, 2, "--gpu auto");
+    lost.env("FAKE_CUDA_FAIL_ON", "0:60:719:lost");
+    let lost = lost.output().expect("a job");
+    assert!(lost.status.success(), "{lost:?}");
+    verifies(dir);
 }
 
 #[test]
@@ -522,11 +616,19 @@ fn a_plan_over_ranks_says_what_is_sent() {
     // docs/ranks.md.
     assert_eq!(sent, 6 * 32 * (1 << 14) / 4 * 3 / 4);
     assert_eq!(plan["result"]["reach"].as_array().map(Vec::len), Some(4));
+    let cuts = plan["result"]["cuts"].as_array().expect("all cuts");
+    assert!(
+        cuts.len() == 4 && cuts[0]["seconds"] == plan["result"]["seconds"],
+        "{cuts:?}"
+    );
     // In a debug build, a step without a phase would panic.
-    for cut in ["rows", "columns"] {
+    for cut in ["rows", "columns", "steps"] {
         let line = format!("groth16 plan c.zkey --ranks 4 --cut {cut} --memory 16MiB");
         let text = succeeds(dir, &line);
-        assert!(text.contains("transforms of rank 0"), "{text}");
+        assert!(
+            text.contains("transforms of rank 0") && text.contains("is the quickest"),
+            "{text}"
+        );
     }
     let text = succeeds(dir, "groth16 plan c.zkey --ranks 4 --memory 16MiB --link 1g");
     assert!(

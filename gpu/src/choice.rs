@@ -99,6 +99,31 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
+    /// What of this choice is for one of several ranks of a machine, all of which have it: devices in turn, those that are
+    /// left over as well (of [`Choice::Auto`] one for each rank). Where there are fewer devices than ranks, some ranks
+    /// have the same.
+    #[must_use]
+    pub fn of_rank(&self, rank: usize, ranks: usize) -> Self {
+        let all: Vec<usize> = match self {
+            Choice::Off => return Choice::Off,
+            Choice::Device(ordinal) => vec![*ordinal],
+            Choice::Devices(ordinals) => ordinals.clone(),
+            Choice::Auto | Choice::All => match driver::devices() {
+                Ok(devices) => (0..devices.len()).collect(),
+                // It is said when they are opened.
+                Err(_) => return self.clone(),
+            },
+        };
+        let mut own = dealt(&all, rank, ranks);
+        if *self == Choice::Auto {
+            own.truncate(1);
+        }
+        match own[..] {
+            [ordinal] => Choice::Device(ordinal),
+            _ => Choice::Devices(own),
+        }
+    }
+
     /// Opens the first of the devices, or gives the reason for the processor. `auto` and `all` are never an
     /// error; a number is, if the device cannot be opened.
     ///
@@ -160,6 +185,21 @@ impl Choice {
     }
 }
 
+/// The devices of one of several ranks.
+fn dealt(all: &[usize], rank: usize, ranks: usize) -> Vec<usize> {
+    let own: Vec<usize> = all.iter().copied().skip(rank).step_by(ranks.max(1)).collect();
+    match own.is_empty() {
+        false => own,
+        true => all
+            .iter()
+            .copied()
+            .cycle()
+            .skip(rank % all.len().max(1))
+            .take(1)
+            .collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +225,26 @@ mod tests {
             let error = text.parse::<Choice>().unwrap_err();
             assert!(error.to_string().contains("say `auto`"), "{text}");
         }
+    }
+
+    #[test]
+    fn devices_go_to_ranks_in_turn() {
+        for (all, ranks, expected) in [
+            (&[0, 1, 2, 3][..], 4, &[&[0][..], &[1], &[2], &[3]][..]),
+            (&[0, 1, 2, 3, 4], 2, &[&[0, 2, 4], &[1, 3]]),
+            (&[5, 7], 3, &[&[5], &[7], &[5]]),
+            (&[1], 2, &[&[1], &[1]]),
+        ] {
+            let own: Vec<_> = (0..ranks).map(|rank| dealt(all, rank, ranks)).collect();
+            assert_eq!(own, expected);
+        }
+        assert_eq!(Choice::Off.of_rank(1, 2), Choice::Off);
+        assert_eq!(Choice::Device(3).of_rank(1, 2), Choice::Device(3));
+        assert_eq!(Choice::Devices(vec![3, 0]).of_rank(1, 2), Choice::Device(0));
+        assert_eq!(
+            Choice::Devices(vec![3, 0]).of_rank(0, 1),
+            Choice::Devices(vec![3, 0])
+        );
     }
 
     #[test]

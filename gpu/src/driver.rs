@@ -2,13 +2,16 @@
 //! first.
 #![allow(unsafe_code)]
 
+use cudarc::driver::sys::CUdevice_P2PAttribute::{
+    CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED,
+};
 use cudarc::driver::sys::CUdevice_attribute::{
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
 };
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
-use crate::probed::{Device, NoGpu};
+use crate::probed::{Device, Link, NoGpu};
 
 /// The oldest CUDA version whose driver has every function that this crate calls.
 const VERSION_MIN: i32 = 12_000;
@@ -44,6 +47,32 @@ pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
         .map(describe)
         .collect::<Result<_, _>>()
         .map_err(failed("describe a device"))
+}
+
+/// How the devices of each pair reach each other, the lower number first. Makes no context.
+pub(crate) fn links() -> Result<Vec<([usize; 2], Link)>, NoGpu> {
+    let count = devices()?.len();
+    let pairs = (0..count).flat_map(|from| (from + 1..count).map(move |to| [from, to]));
+    let linked = pairs.map(|pair| Ok((pair, link(pair.map(|ordinal| ordinal as i32))?)));
+    linked
+        .collect::<Result<_, _>>()
+        .map_err(failed("say how two devices are linked"))
+}
+
+/// The driver does not name the link. Atomic operations on another device's memory are those of NVLink.
+fn link([from, to]: [i32; 2]) -> Result<Link, DriverError> {
+    let (from, to) = (result::device::get(from)?, result::device::get(to)?);
+    let has = |attribute| {
+        let mut value = 0;
+        // SAFETY: writes one number, which lives until the call is over; the driver gave out both handles.
+        let code = unsafe { sys::cuDeviceGetP2PAttribute(&raw mut value, attribute, from, to) };
+        code.result().map(|()| value != 0)
+    };
+    Ok(match has(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)? {
+        false => Link::Host,
+        true if has(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)? => Link::NvLink,
+        true => Link::Pcie,
+    })
 }
 
 /// The description of one device.
@@ -83,6 +112,7 @@ fn describe(ordinal: i32) -> Result<Device, DriverError> {
         ),
         multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs(),
         memory_bytes,
+        uuid: result::device::get_uuid(device)?.bytes.map(|byte| byte as u8),
     })
 }
 

@@ -110,7 +110,7 @@ pub use choice::{Choice, GpuAbsence, ParseChoiceError};
 pub use device::{Gpu, Turn};
 pub use error::{BoxedError, Error, Invalid, Result};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
-pub use probed::{Device, NoGpu};
+pub use probed::{Device, Link, NoGpu};
 pub use stream::Stream;
 pub use vram::Vram;
 
@@ -120,4 +120,12 @@ pub use vram::Vram;
 /// [`NoGpu`], when there is no driver, no device, or the driver fails.
 pub fn probe() -> Result<Vec<Device>, NoGpu> {
     driver::devices()
+}
+
+/// How the devices of each pair of this machine reach each other's memory, the lower number first.
+///
+/// # Errors
+/// As [`probe`].
+pub fn links() -> Result<Vec<([usize; 2], Link)>, NoGpu> {
+    driver::links()
 }

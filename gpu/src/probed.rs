@@ -15,6 +15,30 @@ pub struct Device {
     pub multiprocessors: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
+    /// Its identity, which no other device has.
+    pub uuid: [u8; 16],
+}
+
+/// How one device reaches the memory of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Link {
+    /// Directly, with atomic operations, as over NVLink.
+    NvLink,
+    /// Directly, over PCIe.
+    Pcie,
+    /// By way of the host's memory.
+    Host,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Link::NvLink => "NVLink",
+            Link::Pcie => "PCIe",
+            Link::Host => "the host",
+        })
+    }
 }
 
 impl fmt::Display for Device {

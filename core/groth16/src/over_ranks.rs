@@ -10,6 +10,13 @@
 //!
 //! With a checkpoint, a rank keeps its sums and what came in an exchange ([`Kept`]).
 //!
+//! A rank's accelerator makes its sums: those over the witness in one job, and those over H. Only a proof shows
+//! whether they are right, and not whose are wrong. So each rank says with its sums whether an accelerator has taken
+//! part, in this run or in the one that its checkpoint is of. If one has, on any rank, and the proof does not verify,
+//! all ranks empty their checkpoints and make the proof again by processors, with the same random values. A rank whose
+//! sums are then others distrusts its accelerator; under a cut by rank 0 this may be one that summed rank 0's wrong
+//! quotient.
+//!
 //! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
 //! five pieces.
 
@@ -19,11 +26,12 @@ mod shares;
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
+use spillproof_engine::accelerator::TaskAccelerator;
 use spillproof_engine::checkpoint::Checkpoints;
-use spillproof_engine::column::{Column, Draft, Element, Placement};
+use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace};
 use spillproof_engine::error::{Error, Invalid, Result};
 use spillproof_engine::step;
-use spillproof_engine::stream::{DealtTransforms, Redeal, Terms, combine_columns, msm_of};
+use spillproof_engine::stream::{DealtTransforms, Redeal, Terms, combine_columns, msm_of, sums_of_terms};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_ranks::Ranks;
@@ -34,7 +42,10 @@ pub use self::key_share::{KeyShare, OfRank};
 pub use self::shares::{Cut, Shares};
 use self::shares::{POLYNOMIALS, SCALAR_BYTES, width};
 use super::constraints::Share;
-use super::proof::{Sums, public_signals_of, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c};
+use super::proof::{
+    Sums, holds, public_signals_of, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c, sums_together,
+    unsatisfied,
+};
 use super::quotient::{self, product_less, transforms};
 use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape};
 
@@ -80,25 +91,75 @@ impl Place<'_> {
         let prove = || {
             check_place(self, key, witness)?;
             let begin = || Keeping::begin(checkpoints, (key, witness), (shares, ranks.rank()));
-            let keeping = witness.workspace().run(begin)?;
-            let part = Part {
-                ranks,
-                shares,
-                key,
-                witness,
-                keeping: &keeping,
+            let begin = || witness.workspace().run(begin);
+            let made = |keeping: &Keeping, random| {
+                let part = Part {
+                    ranks,
+                    shares,
+                    key,
+                    witness,
+                    keeping,
+                };
+                part.prove(random)
             };
-            match part.prove(random) {
-                Ok(proof) => Ok((proof, Kept(keeping))),
-                Err(error @ Error::Invalid(Invalid::NotSatisfied)) => {
-                    keeping.finish()?;
-                    Err(error)
+            let mut keeping = begin()?;
+            let mut proof = made(&keeping, random)?;
+            if matches!(proof.told, Told::Again) {
+                keeping.finish()?;
+                let _processor_only = TaskAccelerator::none().enter();
+                keeping = begin()?;
+                let again = made(&keeping, proof.random)?;
+                if !again.sums.equal(&proof.sums) {
+                    distrust(ranks, witness.workspace());
                 }
-                Err(error) => Err(error),
+                proof = again;
+            }
+            match proof.told {
+                Told::Proof(proof) => Ok((proof, Kept(keeping))),
+                Told::NotSatisfied | Told::Again => {
+                    keeping.finish()?;
+                    Err(Invalid::NotSatisfied.into())
+                }
             }
         };
         prove().inspect_err(|error| ranks.give_up(error))
     }
+}
+
+/// What an accelerator of this rank has made is wrong.
+fn distrust(ranks: &Ranks, workspace: &Workspace) {
+    if let Some(accelerator) = &workspace.accelerator {
+        accelerator.distrust();
+    }
+    tracing::warn!(
+        rank = ranks.rank(),
+        "the accelerator of rank {} computed wrong: processors have made the proof again, and this rank's will make those to come",
+        ranks.rank()
+    );
+}
+
+/// What a rank knows when all sums have been added up.
+struct Made<E: PairingCurve> {
+    /// Its own.
+    sums: Sums<E>,
+    random: [E::Scalar; 2],
+    told: Told<E>,
+}
+
+/// What rank 0 tells all ranks of the proof.
+enum Told<E: PairingCurve> {
+    /// It verifies.
+    Proof(Proof<E>),
+    /// The witness is of no such proof.
+    NotSatisfied,
+    /// It does not verify, and an accelerator has taken part.
+    Again,
+}
+
+impl<E: PairingCurve> Told<E> {
+    const NOT_SATISFIED: u8 = 0;
+    const PROOF: u8 = 1;
+    const AGAIN: u8 = 2;
 }
 
 /// One rank's part in a proof.
@@ -138,7 +199,7 @@ fn check_place<E: PairingCurve>(
 }
 
 impl<E: PairingCurve> Part<'_, E> {
-    fn prove(&self, random: [E::Scalar; 2]) -> Result<Proof<E>> {
+    fn prove(&self, random: [E::Scalar; 2]) -> Result<Made<E>> {
         let Self {
             key, witness, ranks, ..
         } = *self;
@@ -151,8 +212,15 @@ impl<E: PairingCurve> Part<'_, E> {
             };
             let sums = self.sums(&shape)?;
             let _phase = ranks.phase(PROOF);
-            let sums = self.add_up(sums)?;
-            self.tell(sums.map(|sums| sums.finish(workspace, key, &public, random)))
+            let told = self.tell(self.add_up(&sums)?.map(|(total, has_accelerator)| {
+                let proof = total.proof(key, random);
+                match holds(workspace, key, &public, &proof)? {
+                    true => Ok(Told::Proof(proof)),
+                    false if has_accelerator => Ok(Told::Again),
+                    false => Err(unsatisfied(key)?),
+                }
+            }))?;
+            Ok(Made { sums, random, told })
         })
     }
 
@@ -160,7 +228,7 @@ impl<E: PairingCurve> Part<'_, E> {
     fn sums(&self, shape: &Shape) -> Result<Sums<E>> {
         match self.shares.cut {
             Cut::Layout => self.sums_by_layout(shape),
-            Cut::Rows | Cut::Columns => self.sums_by_leader(shape),
+            Cut::Rows | Cut::Columns | Cut::Steps => self.sums_by_leader(shape),
         }
     }
 
@@ -197,7 +265,7 @@ impl<E: PairingCurve> Part<'_, E> {
             let _phase = (ranks.phase(FIRST_PASS), step!(workspace, "quotient: first pass"));
             Ok(vec![dealt.first_pass(values.into())?])
         };
-        let (rows, first_sums) = self.exchange(0, &over, first, || self.first_sums())?;
+        let (rows, (first_sums, others)) = self.exchange(0, &over, first, || self.first_sums())?;
         let second = || {
             let _phase = (
                 ranks.phase(MIDDLE_PASS),
@@ -205,7 +273,7 @@ impl<E: PairingCurve> Part<'_, E> {
             );
             Ok(vec![dealt.middle_pass(one(rows))?])
         };
-        let (columns, second_sums) = self.exchange(1, &over, second, || self.second_sums())?;
+        let (columns, second_sums) = self.exchange(1, &over, second, || self.second_sums(others))?;
         let quotient = {
             let _phase = (ranks.phase(LAST_PASS), step!(workspace, "quotient: last pass"));
             match self.keeping.has(Sum::H) {
@@ -240,7 +308,7 @@ impl<E: PairingCurve> Part<'_, E> {
             });
             gather.collect::<Result<Vec<_>>>()
         };
-        let (gathered, first_sums) = self.exchange(0, &over, gather, || self.first_sums())?;
+        let (gathered, (first_sums, others)) = self.exchange(0, &over, gather, || self.first_sums())?;
         let scatter = || {
             let whole = {
                 let _phase = (ranks.phase(LEADER), step!(workspace, "quotient"));
@@ -260,7 +328,7 @@ impl<E: PairingCurve> Part<'_, E> {
             }
             Ok(vec![Redeal::new(ranks, &whole, [sent, received])?])
         };
-        let (quotient, second_sums) = self.exchange(1, &over, scatter, || self.second_sums())?;
+        let (quotient, second_sums) = self.exchange(1, &over, scatter, || self.second_sums(others))?;
         let terms = Terms::From {
             first_base: shares.rows[rank],
             first_scalar: 0,
@@ -318,19 +386,42 @@ impl<E: PairingCurve> Part<'_, E> {
         quotient::quotient(values, domain, self.key.quotient, Placement::Disk)
     }
 
-    fn first_sums(&self) -> Result<FirstSums<E>> {
-        let signals = self.key.terms_of_signals(self.ranks.rank(), self.shares);
-        Ok(FirstSums {
-            a: self
-                .keeping
-                .sum(Sum::A, || sum_over_a(self.key, self.witness, signals))?,
-            b_g1: self
-                .keeping
-                .sum(Sum::B1, || sum_over_b_g1(self.key, self.witness, signals))?,
-        })
+    /// The sums over A and B1; those over B2 and C, too, where an accelerator makes all of them in one job.
+    fn first_sums(&self) -> Result<(FirstSums<E>, Option<SecondSums<E>>)> {
+        let Self {
+            key,
+            witness,
+            keeping,
+            ..
+        } = *self;
+        let signals = key.terms_of_signals(self.ranks.rank(), self.shares);
+        if ![Sum::A, Sum::B1, Sum::B2, Sum::C]
+            .iter()
+            .any(|sum| keeping.has(*sum))
+            && let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness, signals)?
+        {
+            let first = FirstSums {
+                a: keeping.sum(Sum::A, || Ok(a))?,
+                b_g1: keeping.sum(Sum::B1, || Ok(b_g1))?,
+            };
+            let second = SecondSums {
+                b_g2: keeping.sum(Sum::B2, || Ok(b_g2))?,
+                c: keeping.sum(Sum::C, || Ok(c))?,
+            };
+            return Ok((first, Some(second)));
+        }
+        let first = FirstSums {
+            a: keeping.sum(Sum::A, || sum_over_a(key, witness, signals))?,
+            b_g1: keeping.sum(Sum::B1, || sum_over_b_g1(key, witness, signals))?,
+        };
+        Ok((first, None))
     }
 
-    fn second_sums(&self) -> Result<SecondSums<E>> {
+    /// The sums over B2 and C, if they have not been made.
+    fn second_sums(&self, made: Option<SecondSums<E>>) -> Result<SecondSums<E>> {
+        if let Some(made) = made {
+            return Ok(made);
+        }
         let signals = self.key.terms_of_signals(self.ranks.rank(), self.shares);
         Ok(SecondSums {
             b_g2: self
@@ -453,19 +544,25 @@ impl<E: PairingCurve> Part<'_, E> {
                 unreachable!("the quotient is there where its sum was not kept");
             };
             let mut total = Projective::default();
+            let h = &self.key.h;
             for terms in terms {
-                total += msm_of::<E::G1Config>(&self.key.h, quotient, terms)?;
+                let made = sums_of_terms::<E::G1Config, E::G2Config>(quotient, terms, &[h], &[])?;
+                total += match made.and_then(|(sums, _)| sums.into_iter().next()) {
+                    Some(sum) => sum,
+                    None => msm_of::<E::G1Config>(h, quotient, terms)?,
+                };
             }
             Ok(total)
         })
     }
 
-    /// The sums of all ranks, on rank 0.
-    fn add_up(&self, sums: Sums<E>) -> Result<Option<Sums<E>>> {
+    /// The sums of all ranks, on rank 0, and whether an accelerator of any rank has taken part in them.
+    fn add_up(&self, sums: &Sums<E>) -> Result<Option<(Sums<E>, bool)>> {
         let g1 = [sums.a, sums.b_g1, sums.c, sums.h];
         let mut bytes = Vec::new();
         g1.iter().for_each(|sum| encode::<E::G1Config>(sum, &mut bytes));
         encode::<E::G2Config>(&sums.b_g2, &mut bytes);
+        bytes.push(u8::from(self.keeping.has_accelerator()));
         let Some(parts) = self.ranks.gather(0, &bytes)? else {
             return Ok(None);
         };
@@ -477,45 +574,55 @@ impl<E: PairingCurve> Part<'_, E> {
             c: Projective::default(),
             h: Projective::default(),
         };
-        let g1_bytes = Point::<E::G1Config>::BYTES;
+        let (g1_bytes, mut has_accelerator) = (Point::<E::G1Config>::BYTES, false);
         for part in parts {
             let (g1, g2) = part.split_at(part.len().min(4 * g1_bytes));
             let sums = [&mut total.a, &mut total.b_g1, &mut total.c, &mut total.h];
             for (sum, bytes) in sums.into_iter().zip(g1.chunks_exact(g1_bytes)) {
                 *sum += Point::<E::G1Config>::decode(bytes).to_affine::<E::G1Config>();
             }
-            if g2.len() == Point::<E::G2Config>::BYTES {
+            if let Some((last, g2)) = g2.split_last()
+                && g2.len() == Point::<E::G2Config>::BYTES
+            {
                 total.b_g2 += Point::<E::G2Config>::decode(g2).to_affine::<E::G2Config>();
+                has_accelerator |= *last != 0;
             }
         }
-        Ok(Some(total))
+        Ok(Some((total, has_accelerator)))
     }
 
-    /// Rank 0's proof, on all ranks, or that there is none.
-    fn tell(&self, made: Option<Result<Proof<E>>>) -> Result<Proof<E>> {
+    /// What rank 0 says of the proof, on all ranks.
+    fn tell(&self, made: Option<Result<Told<E>>>) -> Result<Told<E>> {
         let mut bytes = Vec::new();
-        match made {
-            Some(Ok(proof)) => {
+        let said = match made {
+            Some(Ok(Told::Proof(proof))) => {
                 encode::<E::G1Config>(&proof.a.into(), &mut bytes);
                 encode::<E::G1Config>(&proof.c.into(), &mut bytes);
                 encode::<E::G2Config>(&proof.b.into(), &mut bytes);
-                bytes.push(1);
+                Told::<E>::PROOF
             }
-            None | Some(Err(Error::Invalid(Invalid::NotSatisfied))) => {}
+            Some(Ok(Told::Again)) => Told::<E>::AGAIN,
+            None | Some(Ok(Told::NotSatisfied) | Err(Error::Invalid(Invalid::NotSatisfied))) => {
+                Told::<E>::NOT_SATISFIED
+            }
             Some(Err(error)) => return Err(error),
-        }
+        };
         let (g1_bytes, g2_bytes) = (Point::<E::G1Config>::BYTES, Point::<E::G2Config>::BYTES);
-        bytes.resize(2 * g1_bytes + g2_bytes + 1, 0);
+        bytes.resize(2 * g1_bytes + g2_bytes, 0);
+        bytes.push(said);
         self.ranks.broadcast(0, &mut bytes)?;
-        if bytes.last() == Some(&0) && !self.ranks.is_dry() {
-            return Err(Invalid::NotSatisfied.into());
+        match bytes.last() {
+            _ if self.ranks.is_dry() => {}
+            Some(&Told::<E>::PROOF) => {}
+            Some(&Told::<E>::AGAIN) => return Ok(Told::Again),
+            _ => return Ok(Told::NotSatisfied),
         }
         let g1 = |bytes: &[u8]| Point::<E::G1Config>::decode(bytes).to_affine::<E::G1Config>();
-        Ok(Proof {
+        Ok(Told::Proof(Proof {
             a: g1(&bytes[..g1_bytes]),
             c: g1(&bytes[g1_bytes..2 * g1_bytes]),
             b: Point::<E::G2Config>::decode(&bytes[2 * g1_bytes..][..g2_bytes]).to_affine::<E::G2Config>(),
-        })
+        }))
     }
 }
 
@@ -556,6 +663,11 @@ impl<E: PairingCurve> Sums<E> {
             c: second.c,
             h,
         }
+    }
+
+    fn equal(&self, other: &Self) -> bool {
+        let g1 = |sums: &Self| [sums.a, sums.b_g1, sums.c, sums.h];
+        g1(self) == g1(other) && self.b_g2 == other.b_g2
     }
 }
 

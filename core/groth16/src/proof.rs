@@ -11,7 +11,7 @@ use spillproof_engine::accelerator::TaskAccelerator;
 use spillproof_engine::column::{Column, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::step;
-use spillproof_engine::stream::{Scalars, Terms, msm, msm_of, sums_over};
+use spillproof_engine::stream::{Scalars, Terms, msm, msm_of, sums_of_terms};
 
 /// A proof.
 pub struct Proof<E: PairingCurve> {
@@ -104,7 +104,7 @@ pub(crate) fn prove_over<E: PairingCurve>(
 }
 
 /// Whether a proof verifies. In a dry workspace it does.
-fn holds<E: PairingCurve>(
+pub(crate) fn holds<E: PairingCurve>(
     workspace: &Workspace,
     key: &ProvingKey<E>,
     public: &[E::Scalar],
@@ -118,7 +118,7 @@ fn holds<E: PairingCurve>(
 ///
 /// # Errors
 /// What is wrong with the key's points, which is the other cause.
-fn unsatisfied<E: PairingCurve>(key: &ProvingKey<E>) -> Result<spillproof_engine::Error> {
+pub(crate) fn unsatisfied<E: PairingCurve>(key: &ProvingKey<E>) -> Result<spillproof_engine::Error> {
     key.check_points()?;
     Ok(Invalid::NotSatisfied.into())
 }
@@ -152,10 +152,10 @@ impl<E: PairingCurve> Sums<E> {
             sums.into_iter().next().unwrap_or_default()
         };
         drop(quotient);
-        if let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness)? {
+        let terms = Terms::first(shape.signals);
+        if let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness, terms)? {
             return Ok(Self { a, b_g1, b_g2, c, h });
         }
-        let terms = Terms::first(shape.signals);
         Ok(Self {
             a: sum_over_a(key, witness, terms)?,
             b_g1: sum_over_b_g1(key, witness, terms)?,
@@ -165,23 +165,8 @@ impl<E: PairingCurve> Sums<E> {
         })
     }
 
-    /// The proof, if it verifies. In a dry workspace it does.
-    pub(crate) fn finish(
-        self,
-        workspace: &Workspace,
-        key: &ProvingKey<E>,
-        public: &[E::Scalar],
-        random: [E::Scalar; 2],
-    ) -> Result<Proof<E>> {
-        let proof = self.proof(key, random);
-        match holds(workspace, key, public, &proof)? {
-            true => Ok(proof),
-            false => Err(unsatisfied(key)?),
-        }
-    }
-
     /// The proof that they make.
-    fn proof(self, key: &ProvingKey<E>, [r, s]: [E::Scalar; 2]) -> Proof<E> {
+    pub(crate) fn proof(self, key: &ProvingKey<E>, [r, s]: [E::Scalar; 2]) -> Proof<E> {
         let a = self.a + key.verifying.alpha_g1 + key.delta_g1 * r;
         let b_g1 = self.b_g1 + key.beta_g1 + key.delta_g1 * s;
         let b_g2 = self.b_g2 + key.verifying.beta_g2 + key.verifying.delta_g2 * s;
@@ -195,22 +180,24 @@ impl<E: PairingCurve> Sums<E> {
 }
 
 /// The sums over A, B1 and C, and that over B2.
-type Together<E> = (
+pub(crate) type Together<E> = (
     [Projective<<E as PairingGroups>::G1Config>; 3],
     Projective<<E as PairingGroups>::G2Config>,
 );
 
-/// The sums over the witness as one job of an accelerator, which then has and sorts it once; `None` if the processor has
+/// Some terms of the sums over the witness as one job of an accelerator, which then has and sorts it once; `None` if the processor has
 /// to make them.
-fn sums_together<E: PairingCurve>(
+pub(crate) fn sums_together<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
+    terms: Terms,
 ) -> Result<Option<Together<E>>> {
     if witness.workspace().accelerator.is_none() {
         return Ok(None);
     }
     let _step = step!(witness.workspace(), "sums over A, B1, C and B2");
-    let sums = sums_over::<E::G1Config, E::G2Config>(witness, &[&key.a, &key.b_g1, &key.c], &[&key.b_g2])?;
+    let first = [&key.a, &key.b_g1, &key.c];
+    let sums = sums_of_terms::<E::G1Config, E::G2Config>(witness, terms, &first, &[&key.b_g2])?;
     Ok(sums.and_then(|(first, second)| Some((first.try_into().ok()?, second.into_iter().next()?))))
 }
 

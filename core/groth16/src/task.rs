@@ -53,6 +53,10 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
 /// values are those of rank 0. With [checkpoints](Session::checkpoints), each rank keeps what it has done until
 /// [`Kept::finish`]: after a crash the same call goes on from there, with the random values of the first run.
 ///
+/// A rank's session may have an [accelerator](Session::accelerator) of its own. Where the proof does not verify and one
+/// has taken part, on any rank, all ranks make it again without; a rank whose sums are then others trusts its
+/// accelerator no more.
+///
 /// # Errors
 /// As [`prove_in`]; [`spillproof_engine::error::Invalid::Setting`] for a key of libsnark or arkworks;
 /// [`spillproof_engine::Error::Ranks`] for what another rank, or a message, does;
@@ -89,8 +93,7 @@ pub(crate) fn prove_over_ranks_in<E: PairingCurve>(
             };
             plan::smallest_budget_bytes(&dry_run, threads)
         };
-        // Of a proof that does not verify, no rank knows whose device computed wrong; and a checkpoint would keep it.
-        let task = session.admit(Participation::TakesNoPart, minimum_bytes)?;
+        let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
         let dry_run = |workspace: &Workspace| {
             dry_run_of_rank::<E>(workspace, (&shape, layout), place, session.checkpoints())
         };

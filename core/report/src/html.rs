@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::device::Crossed;
 use super::svg::{self, escaped};
 use super::table::bytes;
 use super::{Phase, Report, wear};
@@ -82,8 +83,45 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     if report.phases.len() > 1 {
         put(format_args!("{}", row(&total, total.seconds, " class=\"total\"")));
     }
-    put(format_args!("</table>\n</div>\n</body>\n</html>\n"));
+    put(format_args!(
+        "</table>\n</div>\n{}</body>\n</html>\n",
+        on_devices(report)
+    ));
     page
+}
+
+/// The table of what crossed to devices and back; none without devices.
+fn on_devices(report: &Report) -> String {
+    let Some(total) = report.total().device else {
+        return String::new();
+    };
+    let mut text = "<h2>Devices</h2>\n<div class=\"wide\">\n<table>\n<tr><th>phase</th><th>to device</th><th>from pageable memory</th>\
+                    <th>from device</th><th>to pageable memory</th><th>hard synchronisations</th><th>kernels</th><th>busy, s</th><th>idle, s</th></tr>\n"
+        .to_owned();
+    let mut row = |name: &str, crossed: Option<Crossed>, class: &str| {
+        let Some(crossed) = crossed else { return };
+        let _infallible = writeln!(
+            text,
+            "<tr{class}><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.3}</td></tr>",
+            escaped(name),
+            bytes(crossed.to_device_bytes),
+            bytes(crossed.to_device_pageable_bytes),
+            bytes(crossed.from_device_bytes),
+            bytes(crossed.from_device_pageable_bytes),
+            crossed.hard_syncs,
+            crossed.kernels,
+            crossed.busy_seconds,
+            crossed.idle_seconds
+        );
+    };
+    for phase in &report.phases {
+        row(&phase.name, phase.device, "");
+        for step in &phase.steps {
+            row(&step.name, step.device, " class=\"step\"");
+        }
+    }
+    row("total", Some(total), " class=\"total\"");
+    text + "</table>\n</div>\n"
 }
 
 /// How often a drive takes what a run writes.
@@ -118,6 +156,31 @@ fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
 mod tests {
     use super::*;
     use crate::Recorder;
+
+    #[test]
+    fn a_page_has_a_table_of_devices_where_there_are_some() {
+        let mut recorder = Recorder::start();
+        let done: Result<(), ()> = recorder.phase("prove", |_| Ok(()));
+        assert_eq!(done, Ok(()));
+        let mut report = recorder.finish();
+        assert!(!render(&report, "title", &[]).contains("Devices"));
+        let crossed = crate::device::OnDevices {
+            devices: 1,
+            to_device_bytes: 3 << 20,
+            hard_syncs: 7,
+            ..crate::device::OnDevices::default()
+        };
+        report.phases[0].device = Crossed::between(None, Some(crossed), 2.0);
+        let page = render(&report, "title", &[]);
+        assert!(
+            page.contains("<h2>Devices</h2>") && page.contains("<td>3.0 MiB</td>"),
+            "{page}"
+        );
+        assert!(
+            page.contains("<td>7</td>") && page.contains("<td>2.000</td>"),
+            "{page}"
+        );
+    }
 
     #[test]
     fn a_page_stands_alone() {

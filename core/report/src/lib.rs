@@ -9,6 +9,7 @@
 
 pub mod axis;
 pub mod curve;
+pub mod device;
 pub mod environment;
 mod event;
 pub mod forecast;
@@ -30,6 +31,7 @@ use spillproof_engine::Session;
 use spillproof_engine::storage::Storage;
 
 use curve::{Curve, Sampler};
+use device::Crossed;
 use progress::Progress;
 use spent::Spent;
 
@@ -117,6 +119,9 @@ pub struct Phase {
     pub idle_seconds: f64,
     /// Disk, processor or other processes.
     pub bound: Bound,
+    /// What crossed to devices and back, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Crossed>,
     /// Its steps, in the order in which they began; one may lie within another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Phase>,
@@ -132,6 +137,7 @@ impl Phase {
         let processor_seconds = (after.processor - before.processor).as_secs_f64();
         // Threads that have ended are not counted any more.
         let queued_seconds = after.queued.saturating_sub(before.queued).as_secs_f64();
+        let device = Crossed::between(before.device, after.device, seconds);
         let (before, after) = (&before.io, &after.io);
         let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
         let idle_seconds = seconds - processor_seconds / cores() - waited.as_secs_f64();
@@ -154,6 +160,7 @@ impl Phase {
                     ran: processor_seconds,
                 },
             ),
+            device,
             steps: Vec::new(),
         }
     }
@@ -250,6 +257,11 @@ impl Report {
                 .into_iter()
                 .find(|bound| bound_by(*bound) * 2.0 > seconds)
                 .unwrap_or(Bound::Compute),
+            device: self
+                .phases
+                .iter()
+                .filter_map(|phase| phase.device)
+                .reduce(Crossed::plus),
             steps: Vec::new(),
         }
     }

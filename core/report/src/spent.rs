@@ -7,6 +7,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use spillproof_engine::storage::IoStats;
 
+use crate::device::{self, OnDevices};
+
 /// Sums since the start of the process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
@@ -17,6 +19,8 @@ pub struct Spent {
     /// How long threads that could run waited for a processor, those that live, all together; zero where the
     /// kernel does not count it.
     pub queued: Duration,
+    /// On devices, where there are some.
+    pub device: Option<OnDevices>,
 }
 
 impl Spent {
@@ -27,6 +31,7 @@ impl Spent {
             io,
             processor: Duration::try_from(time).unwrap_or_default(),
             queued: Duration::ZERO,
+            device: device::so_far(),
         }
     }
 

@@ -226,6 +226,7 @@ mod tests {
             queued_seconds: 0.0,
             idle_seconds: 0.0,
             bound,
+            device: None,
             steps: Vec::new(),
         };
         let mut outer = phase("verifying key of a long name (failed)", Bound::Others);

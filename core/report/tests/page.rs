@@ -20,6 +20,7 @@ fn phase(name: &str, started_seconds: f64, seconds: f64, steps: Vec<Phase>) -> P
         queued_seconds: 0.1,
         idle_seconds: 0.2,
         bound: Bound::Compute,
+        device: None,
         steps,
     }
 }

@@ -193,7 +193,7 @@ pub struct Record {
 #[derive(Debug, Clone, Args)]
 pub struct Bench {
     /// MSMs of these sizes (powers of two), from disk in --memory (default 96 MiB; with --gpu 256 MiB, and
-    /// sizes 20,22,24,26 by default).
+    /// sizes 20,22,24,26 by default, 18,20 for --groth16, 18,20,22,24 for --goldilocks).
     #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
     pub msm: Vec<u32>,
     /// Transforms of these sizes (powers of two), from disk in --memory (default 64 MiB; with --gpu as for
@@ -225,13 +225,20 @@ pub struct Bench {
     /// KZG, an INSECURE one).
     #[arg(long, requires = "prove", value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's;
+    /// Measure a GPU instead: its rates, then MSMs, transforms and proofs from disk with it, beside the processor's;
     /// auto is the first one. Fails if there is none, if it fails, or if a result differs.
     #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
     pub gpu: Option<Choice>,
     /// Budgets of the GPU's memory; auto is its free memory. Budgets above the free memory are left out.
     #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]
     pub vram: Vec<ByteSize>,
+    /// With --gpu, whole proofs of Groth16 of 2^LOG_N rows, too.
+    #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(4..=27))]
+    pub groth16: Vec<u32>,
+    /// With --gpu, transforms over Goldilocks of these sizes, too, from memory to memory: seconds on the device alone,
+    /// and with the transfers.
+    #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(1..=28))]
+    pub goldilocks: Vec<u32>,
     /// Do not measure the processor; results are then compared between budgets only.
     #[arg(long, requires = "gpu")]
     pub no_cpu: bool,

@@ -271,9 +271,11 @@ impl Groth16 {
                 public,
                 kept,
                 gpu: _,
+                report,
                 on,
             } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
                 .and_streams("PUBLIC", Some(public))
+                .and_streams("--report", report.as_ref())
                 .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref())
                 .and_messages(&on.messages),
             Self::Setup { circuit, powers, key } => {

@@ -27,6 +27,10 @@ pub enum Groth16 {
         /// GPUs that make sums and transforms over BN254.
         #[command(flatten)]
         gpu: ProofOn,
+        /// Write a page into this file: memory against the budget over time, disk rates, busy cores, phases, and what
+        /// crossed to GPUs and back.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
         /// What is asked of several ranks.
         #[command(flatten)]
         on: OnRanks,

@@ -166,6 +166,8 @@ pub enum CutName {
     Rows,
     /// By columns of the constraints: rank 0 adds up what all ranks send, and makes all transforms.
     Columns,
+    /// By steps: rank 0 makes the quotient, the other ranks the sums over the witness meanwhile.
+    Steps,
 }
 
 impl From<CutName> for Cut {
@@ -174,6 +176,7 @@ impl From<CutName> for Cut {
             CutName::Layout => Self::Layout,
             CutName::Rows => Self::Rows,
             CutName::Columns => Self::Columns,
+            CutName::Steps => Self::Steps,
         }
     }
 }

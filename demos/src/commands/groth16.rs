@@ -14,12 +14,13 @@ use spillproof_circom::prove::{
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
+use spillproof_groth16::Cut;
 use spillproof_groth16::iden3::{Contributor, Origin};
 
 use super::groth16_key::{Key, follow};
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
-use super::plan_ranks::{self, PhaseSeconds, Reach, Speeds};
+use super::plan_ranks::{self, CutSeconds, PhaseSeconds, Reach, Speeds};
 use super::plan_table::{Place, Rung};
 use super::reach_svg;
 use crate::args::{
@@ -29,7 +30,7 @@ use crate::failure::Failure;
 use crate::link::KnownLink;
 use crate::output::{Output, write_together};
 use crate::ranks::{self, Job, RankReport};
-use crate::report::steps;
+use crate::report::{html, machine, steps};
 use crate::run::{Result, Run, hex, start_global_threads};
 
 /// Runs the command.
@@ -45,8 +46,18 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             public,
             kept,
             gpu,
+            report,
             on,
-        } => prove(global, [key, witness], [proof, public], &How { kept, gpu, on }),
+        } => {
+            let report = report.as_deref();
+            let how = How {
+                kept,
+                gpu,
+                report,
+                on,
+            };
+            prove(global, [key, witness], [proof, public], &how)
+        }
         Command::Verify {
             key,
             public,
@@ -114,38 +125,19 @@ struct ProvedFiles {
 struct How<'a> {
     kept: &'a Kept,
     gpu: &'a ProofOn,
+    /// The file of the page.
+    report: Option<&'a Path>,
     on: &'a OnRanks,
-}
-
-impl How<'_> {
-    /// GPUs make nothing that a later run or another rank would go on from: what does not verify is made again.
-    fn check(&self, is_one_of_several: bool) -> Result<()> {
-        self.gpu.check_options()?;
-        if !self.gpu.is_asked_for() {
-            return Ok(());
-        }
-        let is_kept = self.kept.is_asked() || self.kept.checkpoints()?.is_some();
-        let beside = match (is_one_of_several, is_kept) {
-            (true, _) => "several ranks",
-            (false, true) => "--checkpoint",
-            (false, false) => return Ok(()),
-        };
-        Err(Failure::Usage(format!(
-            "--gpu takes no part in a proof with {beside}: leave one of them out"
-        )))
-    }
 }
 
 /// Alone, or as one rank of several.
 fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], how: &How<'_>) -> Result<()> {
     let Some(job) = Job::join(&how.on.messages, how.on.sharing.share.len())? else {
-        how.check(false)?;
+        how.gpu.check_options()?;
         return prove_files(global, inputs, outputs, how, None);
     };
-    let proved = how
-        .check(job.size() > 1)
-        .and_then(|()| job.global(global))
-        .and_then(|global| prove_files(&global, inputs, outputs, how, Some(&job)));
+    let options = how.gpu.check_options().and_then(|()| job.global(global));
+    let proved = options.and_then(|global| prove_files(&global, inputs, outputs, how, Some(&job)));
     job.end(proved)
 }
 
@@ -162,7 +154,17 @@ fn prove_files(
         true => vec![Output::create(proof)?, Output::create(public)?],
         false => Vec::new(),
     };
-    let gpu = OnGpu::open(&how.gpu.gpu, how.gpu.offload.into())?;
+    let page = how.report.filter(|_| writes).map(Output::create).transpose()?;
+    let (offload, is_watched) = (how.gpu.offload.into(), global.json || page.is_some());
+    let gpu = match job {
+        None => OnGpu::open_watched(&how.gpu.gpu, offload, is_watched)?,
+        Some(job) => {
+            let place = job.neighbours()?;
+            let gpu = OnGpu::open_of_rank(&how.gpu.gpu, offload, place, is_watched)?;
+            job.check_devices(&gpu.uuids(), how.gpu.gpu.vram != ByteSize::Auto)?;
+            gpu
+        }
+    };
     let session = run.session_with(ByteSize::Auto, gpu.accelerator(), how.kept.checkpoints()?)?;
     let opened = run.recorder.phase("key", |progress| {
         let mut followed = |now| follow(progress, now);
@@ -200,7 +202,10 @@ fn prove_files(
     steps::forget();
     let reports = match &ranks {
         None => None,
-        Some((ranks, job)) => job.reports(ranks, session.budget().peak_bytes())?,
+        Some((ranks, job)) => {
+            let used = gpu.used().and_then(|used| serde_json::to_value(used).ok());
+            job.reports(ranks, session.budget().peak_bytes(), used)?
+        }
     };
     let key = Key::of(key, &opened.summary());
     let Proved {
@@ -226,7 +231,8 @@ fn prove_files(
         public_signals,
         resumed_steps: steps::resumed_rounds(),
         ranks: reports,
-        gpu: gpu.used(),
+        // Of several ranks, each has said it.
+        gpu: gpu.used().filter(|_| job.is_none()),
     };
     if outcome.resumed_steps > 0 {
         run.say(format_args!(
@@ -244,7 +250,13 @@ fn prove_files(
     if let Some(used) = &outcome.gpu {
         run.say(used.said());
     }
-    run.finish("groth16 prove", &outcome)?;
+    let mut facts = machine::facts();
+    facts.push(("key", outcome.key.file.clone()));
+    facts.extend(outcome.gpu.as_ref().map(|used| ("GPUs", used.said().to_owned())));
+    let report = run.finish("groth16 prove", &outcome)?;
+    if let Some(page) = page {
+        page.write(html::render(&report, "spillproof groth16 prove", &facts))?;
+    }
     Ok(())
 }
 
@@ -533,6 +545,9 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 struct PlannedOverRanks {
     key: Key,
     cut: String,
+    /// All cuts of as many ranks, over the same link.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cuts: Vec<CutSeconds>,
     /// Of each rank, or of all of them.
     rates: Speeds,
     ranks: Vec<Plan>,
@@ -557,22 +572,39 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
     let budget_bytes = session.budget().limit_bytes();
     let summary = summary_of(&session, file)?;
     let shape = (&summary.shape, summary.curve);
-    let planned = |ranks, weights: &[u64]| -> Result<RanksPlan> {
+    let cut = Cut::from(*cut);
+    let planned = |ranks, weights: &[u64], cut| -> Result<RanksPlan> {
         let over = OverRanks {
             ranks,
             weights,
-            cut: (*cut).into(),
+            cut,
             piece_bytes: ranks::piece_bytes(budget_bytes) as usize,
         };
         Ok(plan_of_ranks(&session, file, shape, &over, budget_bytes)?)
     };
-    let plan = planned(ranks, share)?;
+    let plan = planned(ranks, share, cut)?;
     let link = KnownLink::of(&on.link, Some(summary.curve))?;
     let speeds = Speeds::of(&link, summary.curve, || {
         plan::measured(&session).unwrap_or_default()
     });
     let phases = plan_ranks::phases(&plan, &speeds, &link.link);
-    let reach = plan_ranks::reach(&speeds, &link, |ranks| planned(ranks, &[]))?;
+    let reach = plan_ranks::reach(&speeds, &link, |ranks| planned(ranks, &[], cut))?;
+    let seconds = |phases: &[PhaseSeconds]| phases.iter().map(|phase| phase.seconds).sum();
+    let mut cuts = Vec::new();
+    for other in Cut::ALL.into_iter().filter(|_| ranks > 1) {
+        let of_cut = match other == cut {
+            true => seconds(&phases),
+            // One that has no plan, as for a key that is dealt by the layout, is none to choose.
+            false => match planned(ranks, share, other) {
+                Ok(plan) => seconds(&plan_ranks::phases(&plan, &speeds, &link.link)),
+                Err(_) => continue,
+            },
+        };
+        cuts.push(CutSeconds {
+            cut: plan_ranks::name_of_cut(other),
+            seconds: of_cut,
+        });
+    }
     if let Some(svg) = svg {
         let rows = summary.shape.log_domain;
         svg.write(reach_svg::render(
@@ -583,13 +615,17 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
     let key = Key::of(file, &summary);
     key.tell(&run);
     run.say(plan_ranks::text(&plan, &speeds, &phases, (&link.called, &reach)));
+    if let Some(line) = plan_ranks::quickest(&cuts) {
+        run.say(line);
+    }
     let outcome = PlannedOverRanks {
         key,
-        cut: format!("{cut:?}").to_lowercase(),
+        cut: plan_ranks::name_of_cut(cut),
+        cuts,
         ranks: plan_ranks::at(&plan, &speeds),
         rates: speeds,
         exchanges: plan.exchanges,
-        seconds: phases.iter().map(|phase| phase.seconds).sum(),
+        seconds: seconds(&phases),
         phases,
         reach,
     };

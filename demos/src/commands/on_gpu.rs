@@ -1,13 +1,16 @@
 //! GPUs for a session, by the command line, and the jobs that each did.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use spillproof_engine::accelerator::Accelerator;
 use spillproof_gpu::accelerator::{DeviceReport, GpuAccelerator, Offload, Report, Request};
-use spillproof_gpu::{Caching, Choice, GpuAbsence};
+use spillproof_gpu::trace::{Busy, Detail, SpanKind};
+use spillproof_gpu::{Caching, Choice, Gpu as Device, GpuAbsence, Link, links};
 
 use crate::args::Gpu;
+use crate::ranks::Neighbours;
+use crate::report::device::{self, OnDevices};
 use crate::run::Result;
 
 /// The GPUs of a run.
@@ -17,14 +20,34 @@ pub enum OnGpu {
     /// The machine has none that can be used.
     None(GpuAbsence),
     /// One or several.
-    Accelerator(Arc<GpuAccelerator>),
+    Accelerator {
+        /// What does jobs on them.
+        accelerator: Arc<GpuAccelerator>,
+        /// How they reach each other, and those of other ranks.
+        links: Vec<LinkBetween>,
+    },
 }
+
+/// How the memory of one device is reached from another one.
+#[derive(Debug, Clone, Serialize)]
+pub struct LinkBetween {
+    devices: [usize; 2],
+    link: Link,
+}
+
+/// Spans of a device that are kept until a step of the report takes them.
+const SPANS_MAX: usize = 1 << 16;
 
 /// The jobs of each device and of the processor; `said` is the same as a sentence.
 #[derive(Debug, Default, Serialize)]
 pub struct Used {
     said: String,
     devices: Vec<ByDevice>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    links: Vec<LinkBetween>,
+    /// What crossed for all jobs, by device; none in a plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transfers: Vec<Transfers>,
     sums: u64,
     transforms: u64,
     quotients: u64,
@@ -43,6 +66,33 @@ struct ByDevice {
     transforms: u64,
     quotients: u64,
     left_to_others: Vec<Left>,
+}
+
+/// Bytes between the host and a device, from and to page-locked memory and other memory, and what else its trace counts.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Transfers {
+    device: usize,
+    to_device_bytes: u64,
+    to_device_pageable_bytes: u64,
+    from_device_bytes: u64,
+    from_device_pageable_bytes: u64,
+    hard_syncs: u64,
+    kernels: u64,
+}
+
+impl Transfers {
+    fn of(gpu: &Device) -> Self {
+        let trace = gpu.trace();
+        Self {
+            device: gpu.description().ordinal,
+            to_device_bytes: trace.total(SpanKind::ToDevicePinned).bytes,
+            to_device_pageable_bytes: trace.total(SpanKind::ToDevicePageable).bytes,
+            from_device_bytes: trace.total(SpanKind::FromDevicePinned).bytes,
+            from_device_pageable_bytes: trace.total(SpanKind::FromDevicePageable).bytes,
+            hard_syncs: trace.hard_syncs(),
+            kernels: trace.total(SpanKind::Kernel).count,
+        }
+    }
 }
 
 /// Jobs that a device declined, or failed.
@@ -81,11 +131,49 @@ impl OnGpu {
     /// Of a device that was named and cannot be used; of a budget of page-locked memory that is too small for
     /// any job.
     pub fn open(args: &Gpu, offload: Offload) -> Result<Self> {
-        if args.gpu == Choice::Off {
+        Self::opened(args, offload, args.gpu.clone(), Detail::Counts)
+    }
+
+    /// The same, whose transfers and busy times the phases and steps of a run have, if `is_watched`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_watched(args: &Gpu, offload: Offload, is_watched: bool) -> Result<Self> {
+        let opened = Self::opened(args, offload, args.gpu.clone(), detail(is_watched))?;
+        opened.watch(is_watched);
+        Ok(opened)
+    }
+
+    /// The same for one of several ranks of a machine: each has devices of its own, as far as there are enough.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_of_rank(args: &Gpu, offload: Offload, place: Neighbours, is_watched: bool) -> Result<Self> {
+        let choice = args.gpu.of_rank(place.rank, place.ranks);
+        let mut opened = Self::opened(args, offload, choice, detail(is_watched));
+        if let Ok(Self::Accelerator { accelerator, links }) = &mut opened {
+            *links = links_of(accelerator, true);
+        }
+        if let Ok(opened) = &opened {
+            opened.watch(is_watched);
+        }
+        match (&args.gpu, opened) {
+            // What was not named is used if it can be.
+            (Choice::Auto | Choice::All, Err(crate::failure::Failure::Gpu(error))) => {
+                let reason = error.to_string();
+                tracing::warn!(%error, "a device does not open and is not used");
+                Ok(Self::None(GpuAbsence::WouldNotOpen(reason)))
+            }
+            (_, opened) => opened,
+        }
+    }
+
+    fn opened(args: &Gpu, offload: Offload, choice: Choice, detail: Detail) -> Result<Self> {
+        if choice == Choice::Off {
             return Ok(Self::Off);
         }
         let request = Request {
-            choice: args.gpu.clone(),
+            choice,
             vram: args.vram,
             offload,
             pinned: args.pinned,
@@ -93,24 +181,72 @@ impl OnGpu {
                 true => Caching::WriteCombined,
                 false => Caching::Cached,
             },
+            detail,
         };
         Ok(match GpuAccelerator::open(&request)? {
-            Ok(accelerator) => Self::Accelerator(accelerator),
+            Ok(accelerator) => Self::Accelerator {
+                links: links_of(&accelerator, false),
+                accelerator,
+            },
             Err(reason) => Self::None(reason),
         })
+    }
+
+    /// Lets phases and steps have what crosses and how long devices are busy.
+    fn watch(&self, is_watched: bool) {
+        let Self::Accelerator { accelerator, .. } = self else {
+            return;
+        };
+        if !is_watched {
+            return;
+        }
+        // The report outlives the run's devices.
+        let (devices, busy) = (Arc::downgrade(accelerator), Mutex::new(0.0));
+        device::watch(Some(Arc::new(move || {
+            let Some(accelerator) = devices.upgrade() else {
+                return OnDevices::default();
+            };
+            let mut busy_seconds = busy.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sums = OnDevices::default();
+            for gpu in accelerator.gpus() {
+                let spans = gpu.trace().take_spans();
+                *busy_seconds += Busy::of(spans).map_or(0.0, |busy| busy.with_transfer_seconds);
+                let transfers = Transfers::of(gpu);
+                sums.devices += 1;
+                sums.to_device_bytes += transfers.to_device_bytes;
+                sums.to_device_pageable_bytes += transfers.to_device_pageable_bytes;
+                sums.from_device_bytes += transfers.from_device_bytes;
+                sums.from_device_pageable_bytes += transfers.from_device_pageable_bytes;
+                sums.hard_syncs += transfers.hard_syncs;
+                sums.kernels += transfers.kernels;
+            }
+            sums.busy_seconds = *busy_seconds;
+            sums
+        })));
+    }
+
+    /// The identities of the devices.
+    pub fn uuids(&self) -> Vec<[u8; 16]> {
+        match self {
+            Self::Off | Self::None(_) => Vec::new(),
+            Self::Accelerator { accelerator, .. } => {
+                let gpus = accelerator.gpus().iter();
+                gpus.map(|gpu| gpu.description().uuid).collect()
+            }
+        }
     }
 
     /// For a session.
     pub fn accelerator(&self) -> Option<Arc<dyn Accelerator>> {
         match self {
-            Self::Accelerator(accelerator) => Some(Arc::clone(accelerator) as Arc<dyn Accelerator>),
+            Self::Accelerator { accelerator, .. } => Some(Arc::clone(accelerator) as Arc<dyn Accelerator>),
             Self::Off | Self::None(_) => None,
         }
     }
 
     /// Whether a device did any job.
     pub fn took_part(&self) -> bool {
-        matches!(self, Self::Accelerator(accelerator) if accelerator.report().is_any_of_a_device())
+        matches!(self, Self::Accelerator { accelerator, .. } if accelerator.report().is_any_of_a_device())
     }
 
     /// The jobs so far; `None` if no GPU was asked for.
@@ -118,31 +254,71 @@ impl OnGpu {
         match self {
             Self::Off => None,
             Self::None(reason) => Some(Used::none(reason)),
-            Self::Accelerator(accelerator) => {
+            Self::Accelerator { accelerator, links } => {
                 let report = accelerator.report();
                 for gpu in accelerator.gpus() {
                     tracing::debug!("device {}:\n{}", gpu.description().ordinal, gpu.trace().table());
                 }
-                Some(Used::from(&report))
+                let mut used = Used::of(&report, links);
+                used.transfers = accelerator.gpus().iter().map(Transfers::of).collect();
+                Some(used)
             }
         }
     }
 }
 
-impl From<&Report> for Used {
-    fn from(report: &Report) -> Self {
+/// How much a device's trace keeps.
+fn detail(is_watched: bool) -> Detail {
+    match is_watched {
+        true => Detail::Timeline { spans_max: SPANS_MAX },
+        false => Detail::Counts,
+    }
+}
+
+/// The links between an accelerator's devices; of one rank's also those to the others of the machine.
+fn links_of(accelerator: &GpuAccelerator, is_rank: bool) -> Vec<LinkBetween> {
+    let own: Vec<usize> = (accelerator.gpus().iter())
+        .map(|gpu| gpu.description().ordinal)
+        .collect();
+    if own.len() < 2 && !is_rank {
+        return Vec::new();
+    }
+    let all = links().unwrap_or_default().into_iter();
+    let is_wanted = |devices: &[usize; 2]| {
+        let mut are_own = devices.iter().map(|ordinal| own.contains(ordinal));
+        match is_rank {
+            true => are_own.any(|is_own| is_own),
+            false => are_own.all(|is_own| is_own),
+        }
+    };
+    all.filter(|(devices, _)| is_wanted(devices))
+        .map(|(devices, link)| LinkBetween { devices, link })
+        .collect()
+}
+
+impl Used {
+    /// The jobs of a report, and the links between the devices.
+    pub fn of(report: &Report, links: &[LinkBetween]) -> Self {
+        let mut said = format!("gpu: {report}");
+        for LinkBetween {
+            devices: [a, b],
+            link,
+        } in links
+        {
+            said += &format!("; between {a} and {b}: {link}");
+        }
         Self {
-            said: format!("gpu: {report}"),
+            said,
             devices: report.devices().iter().map(ByDevice::from).collect(),
+            links: links.to_vec(),
+            transfers: Vec::new(),
             sums: report.sums(),
             transforms: report.transforms(),
             quotients: report.quotients(),
             by_the_processor: left(report.reasons()),
         }
     }
-}
 
-impl Used {
     /// No device did any job.
     pub fn none(reason: &GpuAbsence) -> Self {
         Self {

@@ -8,7 +8,7 @@ use spillproof_gpu::accelerator::{CosetProgram, Cut, Executor, GpuAccelerator, J
 use spillproof_gpu::ntt::NttMethod;
 use spillproof_gpu::program::ProgramMethod;
 
-use super::on_gpu::{OnGpu, Used};
+use super::on_gpu::{LinkBetween, OnGpu, Used};
 use crate::report::table::{bytes, grid};
 use crate::run::Result;
 
@@ -106,12 +106,14 @@ pub fn planned(
             used: Used::none(reason),
             jobs: Vec::new(),
         })),
-        OnGpu::Accelerator(gpus) => on_gpus(gpus, session, &numerator(), plan).map(Some),
+        OnGpu::Accelerator { accelerator, links } => {
+            on_gpus((accelerator, links), session, &numerator(), plan).map(Some)
+        }
     }
 }
 
 fn on_gpus(
-    gpus: &GpuAccelerator,
+    (gpus, links): (&GpuAccelerator, &[LinkBetween]),
     session: &Session,
     numerator: &PlannedNumerator,
     plan: &Plan,
@@ -128,7 +130,7 @@ fn on_gpus(
     let planned = session.run(|| gpus.plan(&offers, numerator, session.budget()))?;
     let lines = phases.into_iter().zip(planned.jobs);
     Ok(OnGpus {
-        used: Used::from(&planned.report),
+        used: Used::of(&planned.report, links),
         jobs: lines.map(|(phase, job)| Line::of(gpus, phase, job)).collect(),
     })
 }

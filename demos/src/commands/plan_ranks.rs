@@ -9,6 +9,7 @@ use spillproof_circom::prove::RanksPlan;
 use spillproof_engine::Error;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
+use spillproof_groth16::Cut;
 use spillproof_ranks::Link;
 
 use crate::failure::Failure;
@@ -290,4 +291,32 @@ pub fn text(
         );
     }
     text + "times are a model: speeds of the ranks that were measured, else of this machine, and the link's bandwidth and usual latency"
+}
+
+/// How long a proof takes by a cut.
+#[derive(Serialize)]
+pub struct CutSeconds {
+    /// As `--cut` has it.
+    pub cut: String,
+    /// Of all phases.
+    pub seconds: f64,
+}
+
+/// As `--cut` has it.
+pub fn name_of_cut(cut: Cut) -> String {
+    format!("{cut:?}").to_lowercase()
+}
+
+/// The quickest cut, and the others beside it.
+pub fn quickest(cuts: &[CutSeconds]) -> Option<String> {
+    let least = cuts.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+    let times = cuts
+        .iter()
+        .map(|of| format!("{} {}", of.cut, duration(of.seconds)));
+    let times: Vec<_> = times.collect();
+    Some(format!(
+        "cuts: {}; --cut {} is the quickest",
+        times.join(", "),
+        least.cut
+    ))
 }

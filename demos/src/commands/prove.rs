@@ -148,7 +148,8 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let is_reproducible = !matches!(&proved, Proved::OfProgram(of, _) if of.seed.is_none());
     halo2_axiom::spillproof::set_reproducible(is_reproducible);
     midnight_proofs::spillproof::set_reproducible(is_reproducible);
-    let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
+    let is_watched = global.json || report_file.is_some();
+    let gpu = OnGpu::open_watched(&args.on.gpu, args.on.offload.into(), is_watched)?;
     let session = session(&mut run, args, &gpu)?;
     let session = session.as_ref();
     let guard = session.map_or_else(Session::suspend, |session| session.install());

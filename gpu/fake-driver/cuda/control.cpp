@@ -2,6 +2,7 @@
 // violations.
 #include "entry.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +37,16 @@ void read_failure_of_one(State& s) {
     device.fail_is_final = is_final(all);
 }
 
+// FAKE_CUDA_PEERS=<from>-<to>:<none or atomics>[,..]
+void read_peers(State& s) {
+    const char* text = getenv("FAKE_CUDA_PEERS");
+    int from = 0, to = 0, read = 0;
+    for (; text && sscanf(text, "%d-%d:%n", &from, &to, &read) == 2; text = strchr(text, ',') ? strchr(text, ',') + 1 : nullptr) {
+        const bool is_none = !strncmp(text + read, "none", 4);
+        s.peers_of[{from, to}] = is_none ? Peers::none : Peers::with_atomics;
+    }
+}
+
 // FAKE_CUDA_FAIL=<call or any>:<n>:<code>[:lost]
 void read_failure(State& s) {
     const char* text = getenv("FAKE_CUDA_FAIL");
@@ -68,6 +79,7 @@ State& state() {
         auto* s = new State;
         make_devices(*s, number("FAKE_CUDA_DEVICES", 1), number("FAKE_CUDA_MEMORY_BYTES", 64 << 20));
         s->version = static_cast<int>(number("FAKE_CUDA_VERSION", 13000));
+        read_peers(*s);
         read_failure(*s);
         read_failure_of_one(*s);
         read_order();
@@ -159,7 +171,14 @@ EXPORT void fake_cuda_reset(uint64_t devices, uint64_t memory_bytes) {
     s.fail_at = 0;
     s.failures = 0;
     s.lost = 0;
+    s.peers_of.clear();
     fake::make_devices(s, devices, memory_bytes);
+}
+
+// How two devices reach each other's memory, by the number of `Peers`.
+EXPORT void fake_cuda_peers(int from, int to, int how) {
+    std::lock_guard<std::recursive_mutex> guard(state().lock);
+    state().peers_of[{from < to ? from : to, from < to ? to : from}] = static_cast<fake::Peers>(how);
 }
 
 // The n-th call from now of this name (null: any name) returns `code`; if `is_final`, all later calls, too.

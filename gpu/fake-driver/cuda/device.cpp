@@ -1,6 +1,7 @@
 // Entry points: devices, contexts, memory.
 #include "entry.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace fake {
@@ -111,7 +112,20 @@ EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int handle) {
 EXPORT int cuDeviceCanAccessPeer(int* can, int from, int to) {
     ENTER("cuDeviceCanAccessPeer");
     if (!device_of(from) || !device_of(to)) return invalid_device;
-    *can = from != to;
+    *can = from != to && state().peers_of[{std::min(from, to), std::max(from, to)}] != Peers::none;
+    return success;
+}
+
+// CUdevice_P2PAttribute, by number.
+EXPORT int cuDeviceGetP2PAttribute(int* value, int which, int from, int to) {
+    ENTER("cuDeviceGetP2PAttribute");
+    if (!device_of(from) || !device_of(to) || from == to) return invalid_device;
+    const Peers peers = state().peers_of[{std::min(from, to), std::max(from, to)}];
+    switch (which) {
+    case 2: *value = peers != Peers::none; break;       // access
+    case 3: *value = peers == Peers::with_atomics; break; // atomic operations
+    default: *value = 0;
+    }
     return success;
 }
 

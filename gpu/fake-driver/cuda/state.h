@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fake {
@@ -114,11 +115,15 @@ struct Function {
     size_t shared_bytes_max = 48 * 1024;
 };
 
+// How two devices reach each other's memory: unless a test says otherwise, directly.
+enum class Peers { directly, none, with_atomics };
+
 struct State {
     std::recursive_mutex lock;
     bool initialized = false;
     int version = 13000;
     std::vector<std::unique_ptr<Device>> devices;
+    std::map<std::pair<int, int>, Peers> peers_of; // the lower number first
     std::map<uintptr_t, Region> regions; // by start
     std::vector<Region> quarantine;
     std::map<Stream*, std::unique_ptr<Stream>> streams;

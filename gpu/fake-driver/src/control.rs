@@ -23,6 +23,18 @@ pub enum Order {
     Random(u64),
 }
 
+/// How two devices reach each other's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Peers {
+    /// Directly: so it is after a reset.
+    Directly = 0,
+    /// Not at all.
+    None = 1,
+    /// Directly, with atomic operations.
+    WithAtomics = 2,
+}
+
 /// The answer of an injected failure: numbers of `CUresult`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
@@ -76,6 +88,19 @@ impl FakeDriver {
     pub fn reset(&self, devices: u64, memory_bytes: u64) {
         // SAFETY: the signature is that of `cuda/control.cpp`.
         unsafe { self.function::<unsafe extern "C" fn(u64, u64)>(c"fake_cuda_reset")(devices, memory_bytes) }
+    }
+
+    /// Sets how two devices reach each other's memory.
+    pub fn peers(&self, devices: [usize; 2], how: Peers) {
+        let [from, to] = devices.map(|ordinal| c_int::try_from(ordinal).unwrap_or(-1));
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe {
+            self.function::<unsafe extern "C" fn(c_int, c_int, c_int)>(c"fake_cuda_peers")(
+                from,
+                to,
+                how as c_int,
+            )
+        }
     }
 
     /// Makes the `nth` call from now (counted from 1) of this name, or of any name, return `code`; if `lost`,

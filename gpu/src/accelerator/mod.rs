@@ -62,7 +62,6 @@ use crate::kernels::{Cache, Kernels};
 use crate::lock::locked;
 use crate::msm::{BasesLocation, MsmPlan};
 use crate::ntt::NttPlan;
-use crate::trace::Detail;
 use crate::{Gpu, GpuAbsence, NoGpu, Result};
 use device::Device;
 use quotient::CosetRequest;
@@ -93,7 +92,7 @@ impl GpuAccelerator {
     /// # Errors
     /// As [`Choice::open`](crate::Choice::open) for devices that were named, and [`Staging::of`].
     pub fn open(request: &Request) -> Result<Result<Arc<Self>, GpuAbsence>> {
-        let gpus = match request.choice.open_all(Detail::Counts)? {
+        let gpus = match request.choice.open_all(request.detail)? {
             Ok(gpus) => gpus,
             Err(reason) => return Ok(Err(reason)),
         };

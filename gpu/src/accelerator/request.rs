@@ -13,6 +13,7 @@ use spillproof_engine::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE
 
 use super::{GpuAccelerator, Offload};
 use crate::error::Values;
+use crate::trace::Detail;
 use crate::{Caching, Choice, Result};
 
 /// A request for devices: which ones, how much of their memory, for which jobs, and how data is staged. By
@@ -39,6 +40,8 @@ pub struct Request {
     pub pinned: ByteSize,
     /// How the host caches the slots of uploads: see [`Staging`](super::Staging).
     pub upload: Caching,
+    /// How much the trace of each device keeps.
+    pub detail: Detail,
 }
 
 impl Default for Request {
@@ -49,6 +52,7 @@ impl Default for Request {
             offload: Offload::Measured,
             pinned: ByteSize::Auto,
             upload: Caching::Cached,
+            detail: Detail::Counts,
         }
     }
 }
@@ -186,7 +190,7 @@ mod tests {
             vram: ByteSize::Bytes(2 << 30),
             offload: Offload::Always,
             pinned: ByteSize::Bytes(1 << 30),
-            upload: Caching::Cached,
+            ..Request::default()
         };
         assert_eq!(request(&all).unwrap(), expected);
         for (text, choice) in [("all", Choice::All), ("2,0", Choice::Devices(vec![2, 0]))] {

@@ -87,4 +87,15 @@ impl Accelerator for AcceleratorSwitch {
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.ask(|accelerator| accelerator.quotient(job, budget))
     }
+
+    fn distrust(&self) {
+        if let Some(accelerator) = &self.state().current {
+            accelerator.distrust();
+        }
+    }
+
+    fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
+        let current = self.state().current.clone();
+        current.is_some_and(|accelerator| accelerator.would_transform(log_n, budget))
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use spillproof_fake_driver::{Code, under};
+use spillproof_fake_driver::{Code, Peers, under};
 use spillproof_gpu::kernels::{Grid, Kernels};
 use spillproof_gpu::ring::{Chunking, Download, Ring, Upload};
 use spillproof_gpu::trace::{Detail, SpanKind};
-use spillproof_gpu::{Caching, Choice, Error, Gpu, GpuAbsence, NoGpu, Pinned, Vram};
+use spillproof_gpu::{Caching, Choice, Error, Gpu, GpuAbsence, Link, NoGpu, Pinned, Vram};
 
 use crate::support::ring_jobs;
 
@@ -40,6 +40,25 @@ fn devices_are_counted_and_chosen() {
             );
             driver.assert_clean("after opening all devices");
         }
+    });
+}
+
+#[test]
+fn links_between_devices_are_told_apart() {
+    under(module_path!(), "links_between_devices_are_told_apart", |driver| {
+        driver.reset(1, 1 << 20);
+        assert_eq!(spillproof_gpu::links(), Ok(Vec::new()));
+        driver.reset(3, 1 << 20);
+        driver.peers([0, 1], Peers::WithAtomics);
+        driver.peers([0, 2], Peers::None);
+        let links = [([0, 1], Link::NvLink), ([0, 2], Link::Host), ([1, 2], Link::Pcie)];
+        assert_eq!(spillproof_gpu::links().unwrap(), links);
+        let uuids = spillproof_gpu::probe().unwrap();
+        assert!(uuids[0].uuid != uuids[1].uuid);
+        assert_eq!(Choice::Auto.of_rank(4, 5), Choice::Device(1));
+        assert_eq!(Choice::All.of_rank(0, 2), Choice::Devices(vec![0, 2]));
+        driver.fail(Some("cuDeviceGetP2PAttribute"), 1, Code::Unknown, false);
+        assert!(matches!(spillproof_gpu::links(), Err(NoGpu::Driver { .. })));
     });
 }
 

@@ -15,8 +15,11 @@ use ark_bn254::Fr;
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::GroupId;
 
+mod of_terms;
 mod steps;
 mod walk;
+
+pub use of_terms::sums_of_terms;
 
 use steps::{Moved, Parts, Steps};
 use walk::{Walk, walk_bytes};
@@ -180,6 +183,15 @@ fn offered<F: Element>(
         step,
         of: Box::new(|points| sums_of(bases, scalars, points, workspace)),
     });
+    asked(accelerator, job, workspace)
+}
+
+/// What an accelerator makes of sums; `None` if the processor has to make them.
+fn asked(
+    accelerator: &dyn Accelerator,
+    mut job: accelerator::Sums<'_>,
+    workspace: &Workspace,
+) -> Result<Option<Totals>> {
     let (count, answer) = (job.counts(), accelerator.sums(&mut job, &workspace.budget)?);
     drop(job);
     match answer {

@@ -74,6 +74,27 @@ impl Terms {
         self.len() == 0
     }
 
+    /// The first base and the first scalar, where those that follow each other are the terms.
+    pub(super) fn run(&self) -> Option<[u64; 2]> {
+        match *self {
+            Self::Range { start, .. } => Some([start, start]),
+            Self::From {
+                first_base,
+                first_scalar,
+                ..
+            } => Some([first_base, first_scalar]),
+            Self::Panels {
+                row_len,
+                width,
+                groups: 1,
+                first_column: 0,
+                first_scalar,
+                ..
+            } if width == row_len => Some([0, first_scalar]),
+            Self::Panels { .. } => None,
+        }
+    }
+
     /// Those of a column that has so many scalars, where they are the first ones.
     pub(super) fn within(self, scalars: u64) -> Self {
         match self {

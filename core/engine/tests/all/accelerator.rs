@@ -24,7 +24,7 @@ use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Wr
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Job, Phase, Plan, Rates};
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
-use spillproof_engine::stream::{Scalars, Transform, msm, ntt, sums_over};
+use spillproof_engine::stream::{Scalars, Terms, Transform, msm, ntt, sums_of_terms, sums_over};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::NttElement;
@@ -311,6 +311,96 @@ fn sums_are_the_same_whoever_makes_them() {
     let bases = column_in(&workspace, &bases, Placement::Disk);
     let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&few)]).unwrap_err();
     assert!(is_an_impossible_answer(&refused), "{refused}");
+}
+
+/// Runs that begin at a frame or inside of one, and columns of a matrix, in files and in memory.
+#[test]
+fn sums_of_some_terms_are_those_of_their_bases_and_scalars() {
+    let place = place(8 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let (row_len, rows) = (80, 64);
+    let n = (row_len * rows) as usize;
+    let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
+    let values = random(n, 2);
+    let panels = |width, groups| Terms::Panels {
+        row_len,
+        rows,
+        first_column: 5,
+        width,
+        groups,
+        first_scalar: 128,
+    };
+    let from = |first_base, first_scalar| Terms::From {
+        first_base,
+        first_scalar,
+        len: 2000,
+    };
+    let of = |terms: Terms| -> Vec<(u64, u64)> {
+        match terms {
+            Terms::Range { start, len } => (start..start + len).map(|at| (at, at)).collect(),
+            Terms::From {
+                first_base,
+                first_scalar,
+                len,
+            } => (0..len).map(|at| (first_base + at, first_scalar + at)).collect(),
+            Terms::Panels {
+                first_column,
+                width,
+                groups,
+                first_scalar,
+                ..
+            } => (0..groups * rows * width)
+                .map(|at| {
+                    let (group, at_row) = (at / (rows * width), at % (rows * width));
+                    let column = first_column + group * width + at_row % width;
+                    (at_row / width * row_len + column, first_scalar + at)
+                })
+                .collect(),
+        }
+    };
+    for terms in [
+        Terms::first(1000),
+        Terms::Range { start: 77, len: 999 },
+        from(1024, 2048),
+        from(3, 1111),
+        panels(8, 3),
+        panels(64, 1),
+    ] {
+        let (bases, scalars): (Vec<_>, Vec<_>) = of(terms)
+            .into_iter()
+            .map(|(base, scalar)| (points[base as usize], values[scalar as usize]))
+            .unzip();
+        let expected = G1Projective::msm(&bases, &scalars).unwrap();
+        // They are too few for parts, and those that are gathered have none.
+        let ways = WAYS.into_iter().filter(|way| !matches!(way, Way::InParts));
+        for way in ways {
+            for placement in [Placement::Disk, Placement::Memory] {
+                let (workspace, accelerator) = with(&place, way);
+                let bases: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+                let bases = column_in(&workspace, &bases, placement);
+                let scalars = column_in(&workspace, &values, placement);
+                let held = workspace.budget.held_bytes();
+                let sums = sums_of_terms::<g1::Config, g2::Config>(&scalars, terms, &[&bases], &[]).unwrap();
+                match way {
+                    Way::Declines | Way::StopsInTheMiddle => assert!(sums.is_none(), "{way:?}"),
+                    _ => assert_eq!(sums.unwrap().0, [expected], "{way:?}, {placement:?}, {terms:?}"),
+                }
+                assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 1, "{way:?}");
+                assert_eq!(workspace.budget.held_bytes(), held, "{way:?}");
+            }
+        }
+    }
+    let (workspace, accelerator) = with(&place, WAYS[0]);
+    let bases: Vec<G1> = points[..600].iter().map(G1::from_affine::<g1::Config>).collect();
+    let bases = column_in(&workspace, &bases, Placement::Disk);
+    let scalars = column_in(&workspace, &values, Placement::Disk);
+    let none = sums_of_terms::<g1::Config, g2::Config>(&scalars, Terms::first(0), &[&bases], &[]).unwrap();
+    assert!(none.is_none() && accelerator.jobs.load(Ordering::Relaxed) == 0);
+    let beyond = sums_of_terms::<g1::Config, g2::Config>(&scalars, from(0, 0), &[&bases], &[]);
+    assert!(
+        matches!(beyond, Err(Error::Invalid(Invalid::Region { .. }))),
+        "{beyond:?}"
+    );
 }
 
 /// One vector of scalars over columns of both groups is one job, and so is one column of G2.

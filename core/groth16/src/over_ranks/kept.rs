@@ -4,7 +4,8 @@
 //! is made, and after an exchange the columns that came, with a note. All of these follow from key, witness,
 //! shares and passes, and none from a random value. So ranks may keep different amounts, and of different
 //! runs: a sum is made where it was not kept, and an exchange is left out where all ranks have kept it. A note
-//! of rank 0 has the random values, so the proof of a later run is that of the first one.
+//! of rank 0 has the random values, so the proof of a later run is that of the first one. Another note says that an
+//! accelerator may have made what follows: it is trusted when the proof verifies.
 //!
 //! Memory: a tile and a reader while the witness is hashed; a copy's buffers ([`Checkpoint::keep`]) after an
 //! exchange, when nothing of a pass is held.
@@ -12,6 +13,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ark_ec::short_weierstrass::Projective;
+use spillproof_engine::accelerator::TaskAccelerator;
 use spillproof_engine::checkpoint::{self, Checkpoint, Checkpoints, RoundKey, rehearse_keep};
 use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Result;
@@ -78,6 +80,8 @@ pub(super) struct Notes {
     sums: [Option<Vec<u8>>; SUMS.len()],
     exchanges: [Option<Came>; EXCHANGES],
     random: Option<Vec<u8>>,
+    /// Whether an accelerator has taken part, in this run or in one before.
+    accelerated: bool,
     /// Files of columns so far.
     files: u32,
 }
@@ -102,6 +106,7 @@ enum Note {
     Random(Vec<u8>),
     Sum(Sum, Vec<u8>),
     Came(usize, Came),
+    Accelerated,
 }
 
 impl Keeping {
@@ -187,9 +192,15 @@ impl Keeping {
         if let Some(mut kept) = self.kept() {
             let mut bytes = Vec::new();
             encode::<P>(&made, &mut bytes);
+            kept.note_accelerator()?;
             kept.note(&Note::Sum(sum, bytes))?;
         }
         Ok(made)
+    }
+
+    /// Whether an accelerator has taken part in what this rank has, in this task or before it.
+    pub fn has_accelerator(&self) -> bool {
+        has_accelerator() || self.kept().is_some_and(|kept| kept.accelerated)
     }
 
     /// How many exchanges are over: those up to the last one whose columns all ranks have kept, in the order of
@@ -249,6 +260,7 @@ impl Keeping {
             return Ok(());
         };
         let _step = step!(workspace, "checkpoint");
+        kept.note_accelerator()?;
         let file = kept.files;
         let key = kept.checkpoint.keep(file as usize, columns.iter())?;
         let frame_bytes = columns
@@ -277,6 +289,11 @@ impl Keeping {
     }
 }
 
+/// Whether an accelerator has taken part in this thread's task.
+fn has_accelerator() -> bool {
+    TaskAccelerator::jobs_of_this_thread().is_some_and(|jobs| jobs > 0)
+}
+
 impl Notes {
     fn of(mut checkpoint: Checkpoint) -> Result<Self> {
         let mut notes = Vec::new();
@@ -289,10 +306,11 @@ impl Notes {
             sums: Default::default(),
             exchanges: Default::default(),
             random: None,
+            accelerated: false,
             files: 0,
         };
         // Sums and exchanges, not what they belong to.
-        let is_step = |note: &&Vec<u8>| note.first().is_some_and(|tag| *tag >= Note::SUM);
+        let is_step = |note: &&Vec<u8>| matches!(note.first(), Some(&(Note::SUM | Note::CAME)));
         let resumed_rounds = notes.iter().filter(is_step).count() as u64;
         if resumed_rounds > 0 {
             tracing::info!(target: "spillproof::step", resumed_rounds, "the proof goes on from its checkpoint");
@@ -310,8 +328,17 @@ impl Notes {
         Ok(())
     }
 
+    /// Before anything is kept that an accelerator may have made.
+    fn note_accelerator(&mut self) -> Result<()> {
+        match has_accelerator() && !self.accelerated {
+            true => self.note(&Note::Accelerated),
+            false => Ok(()),
+        }
+    }
+
     fn take(&mut self, note: &Note) {
         match note {
+            Note::Accelerated => self.accelerated = true,
             Note::Witness(digest) => self.witness = Some(*digest),
             Note::Random(bytes) => self.random = Some(bytes.clone()),
             Note::Sum(sum, bytes) => self.sums[*sum as usize] = Some(bytes.clone()),
@@ -332,11 +359,13 @@ impl Note {
     const RANDOM: u8 = 1;
     const SUM: u8 = 2;
     const CAME: u8 = 3;
+    const ACCELERATED: u8 = 4;
 
     fn encoded(&self) -> Vec<u8> {
         match self {
             Self::Witness(digest) => [&[Self::WITNESS][..], digest].concat(),
             Self::Random(bytes) => [&[Self::RANDOM][..], bytes].concat(),
+            Self::Accelerated => vec![Self::ACCELERATED],
             Self::Sum(sum, bytes) => [&[Self::SUM, *sum as u8][..], bytes].concat(),
             Self::Came(exchange, came) => [
                 &[Self::CAME, *exchange as u8][..],
@@ -356,6 +385,7 @@ impl Note {
         match *tag {
             Self::WITNESS => Some(Self::Witness(rest.try_into().ok()?)),
             Self::RANDOM => Some(Self::Random(rest.to_vec())),
+            Self::ACCELERATED => Some(Self::Accelerated),
             Self::SUM => {
                 let (sum, bytes) = rest.split_first()?;
                 Some(Self::Sum(*SUMS.get(usize::from(*sum))?, bytes.to_vec()))

@@ -192,7 +192,7 @@ impl Shares {
                     ..Share::all(shape)
                 }
             }
-            Cut::Rows => Share::rows(shape, self.rows[rank], self.rows[rank + 1]),
+            Cut::Rows | Cut::Steps => Share::rows(shape, self.evaluated[rank], self.evaluated[rank + 1]),
             Cut::Columns => Share {
                 signals: [self.columns[rank], self.columns[rank + 1]],
                 ..Share::all(shape)
@@ -205,7 +205,7 @@ impl Shares {
     pub(crate) fn planned(&self, shape: &Shape, rank: usize) -> Shape {
         let part = self.evaluated(shape, rank);
         let (some, all) = match self.cut {
-            Cut::Layout | Cut::Rows => (part.len(), part.domain),
+            Cut::Layout | Cut::Rows | Cut::Steps => (part.len(), part.domain),
             Cut::Columns => (part.signals[1] - part.signals[0], shape.signals),
         };
         let coefficients = u128::from(shape.coefficients) * u128::from(some);

@@ -25,6 +25,15 @@ pub enum Cut {
     /// adds the parts up, and goes on as with rows. This is how provers over several GPUs are cut
     /// ("partial witness reduction").
     Columns,
+    /// By step: rank 0 evaluates all rows and makes the quotient, the other ranks sum over the witness meanwhile, and
+    /// rank 0 deals the quotient out. So two devices are used in plans where one makes transforms and the other one
+    /// sums.
+    Steps,
+}
+
+impl Cut {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Layout, Self::Rows, Self::Columns, Self::Steps];
 }
 
 /// What each rank has of a proof.
@@ -33,8 +42,10 @@ pub struct Shares {
     pub(super) cut: Cut,
     /// Rows of the domain, in columns of its matrix.
     pub(super) deal: Deal,
-    /// Neighbouring rows of the domain: where each rank's begin, and the end.
+    /// Neighbouring rows of the domain, of whose quotient a rank makes the sum: where each rank's begin, and the end.
     pub(super) rows: Vec<u64>,
+    /// Those that a rank evaluates.
+    pub(super) evaluated: Vec<u64>,
     /// Signals whose columns a rank evaluates.
     pub(super) columns: Vec<u64>,
     /// Signals whose points a rank sums.
@@ -63,12 +74,28 @@ impl Shares {
             true => 1,
             false => SIGNAL_GRAIN,
         };
+        let rows = shares_of_leader(1 << shape.log_domain, ROW_GRAIN, weights);
+        let others = match cut {
+            // Unless rank 0 is the only one that works.
+            Cut::Steps => (0..weights.len())
+                .map(|rank| if rank == 0 { 0 } else { weights[rank] })
+                .collect(),
+            Cut::Layout | Cut::Rows | Cut::Columns => Vec::new(),
+        };
+        let of_signals = match others.iter().any(|weight: &u64| *weight > 0) {
+            true => &others[..],
+            false => weights,
+        };
         Ok(Self {
             cut,
             deal: Deal::new(shape.log_domain, weights)?,
-            rows: shares_of_leader(1 << shape.log_domain, ROW_GRAIN, weights),
+            evaluated: match cut {
+                Cut::Steps => all_of_leader(1 << shape.log_domain, weights.len()),
+                Cut::Layout | Cut::Rows | Cut::Columns => rows.clone(),
+            },
+            rows,
             columns: shares_of_leader(shape.signals, column_grain, weights),
-            signals: shares(shape.signals, signal_grain, weights),
+            signals: shares(shape.signals, signal_grain, of_signals),
         })
     }
 
@@ -85,7 +112,7 @@ impl Shares {
                     .map(|rank| of(rank).into_iter().map(scalars).collect())
                     .collect()
             }),
-            Cut::Rows | Cut::Columns => {
+            Cut::Rows | Cut::Columns | Cut::Steps => {
                 let to_first = |rank: usize| {
                     let mut to = vec![0; self.ranks()];
                     to[0] = scalars(self.gathered(rank).iter().sum());
@@ -122,7 +149,7 @@ impl Shares {
     pub(super) fn gathered(&self, rank: usize) -> Vec<u64> {
         match self.cut {
             Cut::Layout => Vec::new(),
-            Cut::Rows => vec![width(&self.rows, rank); POLYNOMIALS as usize],
+            Cut::Rows | Cut::Steps => vec![width(&self.evaluated, rank); POLYNOMIALS as usize],
             Cut::Columns => {
                 let n = 1 << self.deal.log_n();
                 let has_some = rank == 0 || width(&self.columns, rank) > 0;
@@ -142,7 +169,12 @@ fn shares_of_leader(len: u64, grain: u64, weights: &[u64]) -> Vec<u64> {
     if len > grain {
         return shares(len, grain, weights);
     }
-    let mut bounds = vec![len; weights.len() + 1];
+    all_of_leader(len, weights.len())
+}
+
+/// Shares of ranks of which rank 0 has all.
+fn all_of_leader(len: u64, ranks: usize) -> Vec<u64> {
+    let mut bounds = vec![len; ranks + 1];
     bounds[0] = 0;
     bounds
 }

@@ -3,7 +3,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | [`jobs`] | one sum or transform over columns on disk |
+//! | [`goldilocks`] | transforms over Goldilocks, from memory to memory |
+//! | [`jobs`] | one sum or transform over columns on disk, or one proof of Groth16 |
 //! | [`line`] | one job by a device: figures, bounds, the table |
 //!
 //! All jobs run in one session: columns are made once for a size, and its accelerator is switched between the
@@ -12,6 +13,7 @@
 //! compared each time. A job that the device left to the processor does not measure the device: the reason is
 //! printed, and the run fails.
 
+mod goldilocks;
 mod jobs;
 mod line;
 
@@ -46,6 +48,8 @@ use line::{Bounds, Line, Measured, Plan, Traced, Way};
 
 const MEMORY: ByteSize = ByteSize::Bytes(256 << 20);
 const LOG_SIZES: [u32; 4] = [20, 22, 24, 26];
+const LOG_SIZES_OF_GOLDILOCKS: [u32; 4] = [18, 20, 22, 24];
+const LOG_SIZES_OF_PROOFS: [u32; 2] = [18, 20];
 /// Spans of one traced run. A sum of 2^26 points in 1 GiB has some ten thousand.
 const SPANS_MAX: usize = 1 << 18;
 
@@ -62,6 +66,7 @@ struct Results {
     rates: Rates,
     disk: DiskRates,
     jobs: Vec<Line>,
+    goldilocks: Vec<goldilocks::Line>,
     failures: Vec<String>,
 }
 
@@ -77,9 +82,12 @@ struct Maker {
     plan: Box<dyn Fn() -> Option<Plan>>,
 }
 
+/// Said of a device that is lost.
+const LOST: &str = "the GPU does not answer any more";
+
 /// The parts that measuring a job needs.
 struct Bencher<'a> {
-    session: &'a Session,
+    session: &'a Arc<Session>,
     switch: &'a AcceleratorSwitch,
     gpu: &'a Gpu,
     rates: Rates,
@@ -117,9 +125,14 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     let gpu = open(choice)?;
     let facts = Facts::of(&gpu)?;
     let mut args = args.clone();
-    if args.msm.is_empty() && args.ntt.is_empty() {
+    if [&args.msm, &args.ntt, &args.groth16, &args.goldilocks]
+        .iter()
+        .all(|sizes| sizes.is_empty())
+    {
         args.msm = LOG_SIZES.to_vec();
         args.ntt = LOG_SIZES.to_vec();
+        args.groth16 = LOG_SIZES_OF_PROOFS.to_vec();
+        args.goldilocks = LOG_SIZES_OF_GOLDILOCKS.to_vec();
     }
     let mut run = Run::start(global);
     let processor = processor_name();
@@ -151,7 +164,20 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
         disk,
         args: &args,
     };
-    let (jobs, failures) = bencher.all(&budgets)?;
+    let (jobs, mut failures) = bencher.all(&budgets)?;
+    let mut of_goldilocks = Vec::new();
+    if failures.iter().all(|failure| !failure.contains(LOST)) {
+        for &log_n in &args.goldilocks {
+            let _progress = Progress::start(&format!("Goldilocks 2^{log_n}"));
+            match goldilocks::measure(&gpu, &rates, (log_n, args.runs)) {
+                Ok(line) => {
+                    failures.extend(line.failure());
+                    of_goldilocks.push(line);
+                }
+                Err(error) => failures.push(format!("Goldilocks 2^{log_n}: not done by the GPU: {error}")),
+            }
+        }
+    }
     run.say(format_args!(
         "\nmedians of {} runs within {} of memory on {} threads, on {}: {}\n\n{}",
         args.runs,
@@ -161,6 +187,12 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
         facts.name,
         line::render(&jobs).trim_end()
     ));
+    if !of_goldilocks.is_empty() {
+        run.say(format_args!(
+            "\n{}",
+            goldilocks::render(&of_goldilocks).trim_end()
+        ));
+    }
     if let Some(path) = &args.svg {
         let picture = chart::ratios("time, by that of the processor", &line::bars(&jobs));
         fs::write(path, Picture::stack(vec![picture])).map_err(Failure::file(path))?;
@@ -178,6 +210,7 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
             written_bytes_per_second: disk.bytes_written,
         },
         jobs,
+        goldilocks: of_goldilocks,
         failures,
     };
     run.finish("bench", &results)?;
@@ -264,7 +297,8 @@ impl Bencher<'_> {
         let (mut lines, mut failures) = (Vec::new(), Vec::new());
         let sums = self.args.msm.iter().map(|&log_n| (Of::Sum, log_n));
         let transforms = self.args.ntt.iter().map(|&log_n| (Of::Transform, log_n));
-        for (of, log_n) in sums.chain(transforms) {
+        let proofs = self.args.groth16.iter().map(|&log_n| (Of::Proof, log_n));
+        for (of, log_n) in sums.chain(transforms).chain(proofs) {
             let job = of.job(self.session, log_n)?;
             let mut expected = None;
             let processor_seconds = match self.args.no_cpu {
@@ -281,9 +315,7 @@ impl Bencher<'_> {
                     let failed = line.not_measured.is_some() && line.is_failure;
                     lines.push(line);
                     if let Some(lost) = failed.then(|| self.gpu.synchronize().err()).flatten() {
-                        failures.push(format!(
-                            "the GPU does not answer any more, the rest was not measured: {lost}"
-                        ));
+                        failures.push(format!("{LOST}, the rest was not measured: {lost}"));
                         return Ok((lines, failures));
                     }
                 }
@@ -351,16 +383,15 @@ impl Bencher<'_> {
         if way == Way::Resident {
             accelerator.plan_over_bases(job.n(), self.session.budget())?;
         }
-        let (planner, is_sum) = (Arc::clone(&accelerator), matches!(job, Job::Sum { .. }));
+        let planner = Arc::clone(&accelerator);
+        let plan: fn(_) -> Option<Plan> = match job {
+            Job::Sum { .. } => |(sum, _)| Some(Plan::Sum(sum?)),
+            Job::Transform { .. } => |(_, transform)| Some(Plan::Transform(transform?)),
+            Job::Proof { .. } => |(sum, transform)| Some(Plan::Proof(sum?, transform?)),
+        };
         Ok(Maker {
             accelerator,
-            plan: Box::new(move || {
-                let (sum, transform) = planner.last_plans();
-                match is_sum {
-                    true => sum.map(Plan::Sum),
-                    false => transform.map(Plan::Transform),
-                }
-            }),
+            plan: Box::new(move || plan(planner.last_plans())),
         })
     }
 
@@ -425,6 +456,7 @@ impl Bencher<'_> {
                 BasesLocation::Resident => Way::Resident,
                 BasesLocation::Streamed => Way::Streamed,
             }),
+            Plan::Proof(..) => None,
         };
         let measured = Measured {
             seconds,

@@ -139,6 +139,50 @@ fn a_device_is_measured_beside_the_processor() {
 }
 
 #[test]
+fn proofs_and_transforms_over_goldilocks_are_measured() {
+    let Some(device) = FakeDevice::new() else { return };
+    let asked = "--gpu auto --groth16 9 --goldilocks 12,13 --vram 8MiB --runs 1";
+    let (result, went_well, said) = bench_result(under(&device), asked);
+    assert!(went_well, "{said}");
+    let proof = &result["jobs"][0];
+    assert_eq!(
+        (&proof["what"], &proof["way"], &proof["is_equal"]),
+        (&"Groth16 2^9".into(), &"proof".into(), &true.into()),
+        "{proof}"
+    );
+    for name in [
+        "seconds",
+        "processor_seconds",
+        "ratio",
+        "bound_seconds",
+        "seconds_by_bound",
+        "kernel_seconds",
+    ] {
+        assert!(proof[name].as_f64().unwrap() > 0.0, "{name}: {proof}");
+    }
+    // As for a proof by the program: points and scalars, and three columns up twice.
+    assert!(
+        proof["to_device_bytes"].as_u64().unwrap() > 6 * 32 * 512,
+        "{proof}"
+    );
+    let lines = result["goldilocks"].as_array().unwrap();
+    assert_eq!(lines.len(), 2);
+    for (line, log_n) in lines.iter().zip([12, 13]) {
+        assert_eq!((&line["log_n"], &line["is_equal"]), (&log_n.into(), &true.into()));
+        assert_eq!(line["to_device_bytes"], 8 << log_n);
+        for name in [
+            "device_seconds",
+            "seconds",
+            "processor_seconds",
+            "ratio",
+            "copies_bound_seconds",
+        ] {
+            assert!(line[name].as_f64().unwrap() > 0.0, "{name}: {line}");
+        }
+    }
+}
+
+#[test]
 fn a_measurement_says_on_which_device_and_what_did_not_fit() {
     let Some(device) = FakeDevice::new() else { return };
     let picture = tempfile::NamedTempFile::new().unwrap();

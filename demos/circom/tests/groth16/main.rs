@@ -18,6 +18,7 @@ mod proofs;
 mod published;
 mod ranks;
 mod ranks_files;
+mod ranks_on_devices;
 mod rapidsnark;
 mod setup;
 mod smallest;

@@ -22,7 +22,7 @@ use crate::proofs::{blinding, key_on_disk};
 use crate::r1cs::{Circuit, Key, Values, text};
 
 pub const MIB: u64 = 1 << 20;
-pub const CUTS: [Cut; 3] = [Cut::Layout, Cut::Rows, Cut::Columns];
+pub const CUTS: [Cut; 4] = Cut::ALL;
 
 /// A circuit with its key, and the other library's proof.
 pub struct Statement<E: PairingCurve> {
@@ -54,7 +54,7 @@ impl<E: PairingCurve> Statement<E> {
         Ok(proof)
     }
 
-    fn prove_in(
+    pub fn prove_in(
         &self,
         session: &Arc<Session>,
         ranks: &Ranks,
@@ -84,7 +84,7 @@ impl<E: PairingCurve> Statement<E> {
     }
 }
 
-fn settings(timeout: Duration) -> Settings {
+pub fn settings(timeout: Duration) -> Settings {
     Settings {
         timeout,
         piece_bytes: 64 << 10,

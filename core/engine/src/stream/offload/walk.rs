@@ -5,15 +5,17 @@
 //! not copied on the host, and those of the next parts are on their way while one is checked. A column in
 //! memory is copied once, by all threads. Frames on disk do not land in memory that does not begin at a page,
 //! holds no frame, or is write-combined. Nor do bases that are read downwards (they begin with a short chunk, so no
-//! frame behind it stands on a page), and lines of a transform in two steps. All of these go through buffers.
+//! frame behind it stands on a page), terms that are not one run of whole frames, and lines of a transform in two
+//! steps. All of these go through buffers.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::terms::{Chunk, Terms};
 use super::beyond;
 use crate::Result;
 use crate::accelerator::{Arrivals, ReadElements};
-use crate::budget::{LeasedVec, Lent};
+use crate::budget::{LeasedVec, Lent, PAGE_BYTES};
 use crate::column::{Column, Element, InPlace, Reader, Region, ascending, descending};
 
 /// Chunks on the way for each reader.
@@ -25,12 +27,24 @@ pub(super) fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
     (READ_AHEAD as u64 + 1) * column.transfer_bytes(chunk)
 }
 
-/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they
-/// are wanted, parts of one by way of a tile.
+/// The order in which a column's chunks are read.
+#[derive(Clone, Copy)]
+enum Order {
+    Upwards,
+    /// The last chunk first, each in its own upward order.
+    Downwards,
+    /// What a sum over some terms has of the column.
+    Of(Terms, fn(Chunk) -> Region),
+}
+
+/// A column in chunks, in some order, zeros behind the last: in place, or whole chunks to where they are wanted,
+/// parts of one by way of a tile.
 pub(super) struct Walk<const N: usize> {
     column: Column<[u8; N]>,
     chunk: u64,
-    downwards: bool,
+    order: Order,
+    /// Elements of all chunks.
+    len: u64,
     in_place: Option<InPlace<N>>,
     reader: Option<Reader<[u8; N]>>,
     /// The element that is asked for next.
@@ -45,19 +59,35 @@ pub(super) struct Walk<const N: usize> {
 impl<const N: usize> Walk<N> {
     pub fn upwards(column: Column<[u8; N]>) -> Self {
         let chunk = column.sequential_chunk();
-        Self::new(column, chunk, false)
+        Self::new(column, chunk, Order::Upwards)
     }
 
     /// The last chunk first, each in its own upward order.
     pub fn downwards(column: Column<[u8; N]>, chunk: u64) -> Self {
-        Self::new(column, chunk, true)
+        Self::new(column, chunk, Order::Downwards)
     }
 
-    fn new(column: Column<[u8; N]>, chunk: u64, downwards: bool) -> Self {
+    /// One side of some terms.
+    pub fn of_terms(column: Column<[u8; N]>, terms: Terms, side: fn(Chunk) -> Region) -> Self {
+        // Short runs bring whole frames along: then there are fewer of them in a chunk.
+        let most_bytes = column.transfer_bytes(column.sequential_chunk());
+        let mut chunk = 1 << column.sequential_chunk().max(1).ilog2();
+        while chunk > 1 && column.region_bytes(side(terms.chunk(0, chunk))) > most_bytes {
+            chunk /= 2;
+        }
+        Self::new(column, chunk, Order::Of(terms, side))
+    }
+
+    fn new(column: Column<[u8; N]>, chunk: u64, order: Order) -> Self {
+        let len = match &order {
+            Order::Upwards | Order::Downwards => column.len(),
+            Order::Of(terms, _) => terms.len(),
+        };
         Self {
             column,
             chunk,
-            downwards,
+            order,
+            len,
             in_place: None,
             reader: None,
             next: 0,
@@ -67,22 +97,50 @@ impl<const N: usize> Walk<N> {
         }
     }
 
+    /// Bytes that are read for a chunk of terms: a later one may take a frame more than the first.
+    fn bytes_of_chunk(&self) -> u64 {
+        let bytes = match self.order {
+            Order::Upwards | Order::Downwards => self.column.transfer_bytes(self.chunk),
+            Order::Of(terms, side) => {
+                let chunks = [0, 1, terms.chunks(self.chunk).saturating_sub(1)].into_iter();
+                let chunks = chunks.filter(|index| *index < terms.chunks(self.chunk));
+                let bytes =
+                    chunks.map(|index| self.column.region_bytes(side(terms.chunk(index, self.chunk))));
+                bytes.max().unwrap_or(0)
+            }
+        };
+        bytes.next_multiple_of(PAGE_BYTES as u64)
+    }
+
     /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
     fn begin_reader(&mut self, first: u64) -> Result<()> {
         self.abandon();
         let (len, chunk) = (self.column.len(), self.chunk);
-        let (chunks, skipped) = match self.downwards {
-            true => self.chunks_before(first),
-            false => (first / chunk, first % chunk),
+        let (chunks, skipped) = match self.order {
+            Order::Upwards => (first / chunk, first % chunk),
+            Order::Downwards => self.chunks_before(first),
+            Order::Of(terms, side) => {
+                // All of them but the last have the same length.
+                let of_one = side(terms.chunk(0, chunk)).len();
+                (first / of_one, first % of_one)
+            }
         };
-        self.reader = Some(if self.downwards {
-            let regions = descending(len, chunk).skip(chunks as usize);
-            self.regions = Box::new(regions.clone());
-            self.column.reader(regions, READ_AHEAD)?
-        } else {
-            let regions = ascending(len, chunk).skip(chunks as usize);
-            self.regions = Box::new(regions.clone());
-            self.column.reader(regions, READ_AHEAD)?
+        self.reader = Some(match self.order {
+            Order::Upwards => {
+                let regions = ascending(len, chunk).skip(chunks as usize);
+                self.regions = Box::new(regions.clone());
+                self.column.reader(regions, READ_AHEAD)?
+            }
+            Order::Downwards => {
+                let regions = descending(len, chunk).skip(chunks as usize);
+                self.regions = Box::new(regions.clone());
+                self.column.reader(regions, READ_AHEAD)?
+            }
+            Order::Of(terms, side) => {
+                let regions = (chunks..terms.chunks(chunk)).map(move |index| side(terms.chunk(index, chunk)));
+                self.regions = Box::new(regions.clone());
+                self.column.reader(regions, READ_AHEAD)?
+            }
         });
         (self.next, self.held) = (first, 0..0);
         let skipped = skipped as usize;
@@ -106,7 +164,7 @@ impl<const N: usize> Walk<N> {
         let tile = match &mut self.tile {
             Some(tile) => tile,
             none => {
-                let len = self.chunk.min(self.column.len()) as usize;
+                let len = self.chunk.min(self.len) as usize;
                 let budget = &self.column.workspace().budget;
                 none.insert(budget.vec(len, [0; N], "elements for a compute accelerator")?)
             }
@@ -125,7 +183,7 @@ impl<const N: usize> Walk<N> {
             let count = self.some(into)?;
             into = &mut into[count..];
         }
-        if self.next >= self.column.len() {
+        if self.next >= self.len {
             // Others that are read after this one want the room.
             self.tile = None;
         }
@@ -144,7 +202,8 @@ impl<const N: usize> Walk<N> {
     /// Copies elements of a column in memory, as [`ReadElements::read`] gives them; `false` if it is not there, or
     /// was read otherwise before.
     fn copy(&mut self, first: u64, into: &mut [u8]) -> Result<bool> {
-        if self.reader.is_some() || self.in_place.is_some() {
+        let is_read_otherwise = self.reader.is_some() || self.in_place.is_some();
+        if is_read_otherwise || matches!(self.order, Order::Of(..)) {
             return Ok(false);
         }
         let (len, mut next, mut rest) = (self.column.len(), first, into);
@@ -169,7 +228,7 @@ impl<const N: usize> Walk<N> {
     /// Where the element that is asked for as `position` is in the column, and how many follow it there.
     fn place(&self, position: u64) -> (u64, u64) {
         let (len, chunk) = (self.column.len(), self.chunk);
-        if !self.downwards {
+        if !matches!(self.order, Order::Downwards) {
             return (position, len - position);
         }
         let (chunks, within) = self.chunks_before(position);
@@ -246,9 +305,9 @@ impl<const N: usize> ReadElements for Walk<N> {
         if first == 0 {
             self.abandon();
             self.next = 0;
-            self.in_place = match self.downwards {
-                true => None,
-                false => InPlace::of(&self.column, &into),
+            self.in_place = match self.order {
+                Order::Upwards => InPlace::of(&self.column, &into),
+                Order::Downwards | Order::Of(..) => None,
             };
         }
         let Some(in_place) = &mut self.in_place else {
@@ -275,13 +334,20 @@ impl<const N: usize> ReadElements for Walk<N> {
     }
 
     fn disk_seconds_to_read(&self) -> f64 {
+        let bytes = match self.order {
+            Order::Upwards | Order::Downwards => self.len * N as u64,
+            Order::Of(terms, _) => terms.chunks(self.chunk) * self.bytes_of_chunk(),
+        };
         match self.column.on_disk() {
-            true => (self.column.workspace()).disk_seconds(self.column.len() * N as u64, 0),
+            true => (self.column.workspace()).disk_seconds(bytes, 0),
             false => 0.0,
         }
     }
 
     fn lease_bytes(&self) -> u64 {
-        walk_bytes(&self.column, self.chunk)
+        match self.order {
+            Order::Upwards | Order::Downwards => walk_bytes(&self.column, self.chunk),
+            Order::Of(..) => (READ_AHEAD as u64 + 1) * self.bytes_of_chunk(),
+        }
     }
 }

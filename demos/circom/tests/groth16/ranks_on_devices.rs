@@ -1,0 +1,428 @@
+//! One proof over several ranks, each with an accelerator of its own: the same proof as without, whatever becomes of
+//! the devices, and whatever they compute.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ark_bn254::{Bn254, G1Affine};
+use ark_ec::AffineRepr;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::checkpoint::{CheckpointKey, Checkpoints};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::{Error, Result, Session};
+use spillproof_fake_driver::{Code, FakeDriver, under_with_kernels};
+use spillproof_gpu::Choice;
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
+use spillproof_gpu::trace::SpanKind;
+use spillproof_groth16::{Cut, Proof};
+use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
+use spillproof_ranks::{PhaseTraffic, Ranks, Transport};
+
+use crate::ranks::{CUTS, MIB, Statement, settings, transports};
+
+/// Bytes of a scalar, of a point of G1 and of one of G2.
+const BYTES: [u64; 3] = [32, 64, 128];
+
+/// The device of a rank, which makes all sums that fit it.
+fn device(ordinal: usize) -> Arc<GpuAccelerator> {
+    let request = Request {
+        choice: Choice::Device(ordinal),
+        vram: ByteSize::Bytes(16 << 20),
+        offload: Offload::Always,
+        pinned: ByteSize::Bytes(MIB),
+        ..Request::default()
+    };
+    GpuAccelerator::open(&request)
+        .expect("a device")
+        .expect("a device")
+}
+
+/// The sums of the processor, and one of them wrong: the `wrong`-th of all, if there are so many.
+#[derive(Debug)]
+struct Wrong {
+    device: Arc<GpuAccelerator>,
+    wrong: usize,
+    sums: AtomicUsize,
+}
+
+impl Wrong {
+    fn at(wrong: usize, device: Arc<GpuAccelerator>) -> Self {
+        let sums = AtomicUsize::new(0);
+        Self { device, wrong, sums }
+    }
+}
+
+impl Accelerator for Wrong {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Totals>> {
+        let answer = self.device.sums(job, budget)?;
+        Ok(match answer {
+            Answer::Done(mut totals) => {
+                for total in &mut totals.g1 {
+                    if self.sums.fetch_add(1, Ordering::Relaxed) == self.wrong {
+                        *total += G1Affine::generator();
+                    }
+                }
+                Answer::Done(totals)
+            }
+            declined => declined,
+        })
+    }
+
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>> {
+        self.device.transform(job, budget)
+    }
+
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
+        self.device.quotient(job, budget)
+    }
+}
+
+/// What a rank returns, and whether it trusts its accelerator.
+struct Outcome {
+    proof: Result<Proof<Bn254>>,
+    traffic: Vec<PhaseTraffic>,
+    is_distrusted: bool,
+}
+
+impl Outcome {
+    /// Bytes of scalars that it has sent.
+    fn exchanged_bytes(&self) -> u64 {
+        let exchanges = self
+            .traffic
+            .iter()
+            .filter(|phase| phase.name.ends_with("exchange"));
+        exchanges.map(|phase| phase.sent_bytes).sum()
+    }
+}
+
+/// A job of several ranks, each with an accelerator or none, that perhaps keeps what it has done.
+fn job(
+    statement: &Statement<Bn254>,
+    transports: Vec<Arc<dyn Transport>>,
+    (weights, cut): (&[u64], Cut),
+    kept: Option<&Path>,
+    accelerator: &(dyn Fn(usize) -> Option<Arc<dyn Accelerator>> + Sync),
+) -> Vec<Outcome> {
+    let part = |transport: Arc<dyn Transport>| {
+        let rank = transport.rank();
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut builder = Session::builder()
+            .memory(ByteSize::Bytes(32 * MIB))
+            .dir(dir.path())
+            .threads(1);
+        if let Some(accelerator) = accelerator(rank) {
+            builder = builder.accelerator(accelerator);
+        }
+        if let Some(kept) = kept {
+            let key = CheckpointKey::from_hex(&"5a".repeat(32)).expect("a key");
+            builder = builder.checkpoints(Checkpoints::new(kept.join(rank.to_string()), key));
+        }
+        let session = Arc::new(builder.build().expect("a session"));
+        let (proof, traffic) = match Ranks::new(transport, settings(Duration::from_secs(60))) {
+            Ok(ranks) => {
+                let random = statement.random_of(&ranks);
+                let made = statement.prove_in(&session, &ranks, (weights, cut), random);
+                let proof = made.and_then(|(proof, kept)| {
+                    kept.finish()?;
+                    Ok(proof)
+                });
+                (proof, ranks.traffic())
+            }
+            Err(error) => (Err(error.into()), Vec::new()),
+        };
+        let accelerator = session.accelerator();
+        Outcome {
+            proof,
+            traffic,
+            is_distrusted: accelerator.is_some_and(|accelerator| accelerator.is_distrusted()),
+        }
+    };
+    std::thread::scope(|scope| {
+        let parts = transports
+            .into_iter()
+            .map(|transport| scope.spawn(|| part(transport)));
+        let parts: Vec<_> = parts.collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("no panic"))
+            .collect()
+    })
+}
+
+fn as_accelerator(device: &Arc<GpuAccelerator>) -> Option<Arc<dyn Accelerator>> {
+    Some(Arc::clone(device) as Arc<dyn Accelerator>)
+}
+
+/// Without violations and leaks.
+fn given_back(devices: Vec<Arc<GpuAccelerator>>, driver: &FakeDriver, what: &str) {
+    drop(devices);
+    driver.assert_clean(what);
+}
+
+/// On 1, 2 and 4 devices. Each gets the points and scalars of its rank's share once.
+#[test]
+fn each_rank_sums_on_its_device() {
+    under_with_kernels(module_path!(), "each_rank_sums_on_its_device", |driver| {
+        let statement = Statement::<Bn254>::new(7, 3000);
+        let (n, signals) = (1 << 12, statement.circuit.witness.len() as u64);
+        for (there, weights) in [
+            (1, &[1][..]),
+            (1, &[1, 1]),
+            (2, &[1, 1]),
+            (4, &[2, 1, 1]),
+            (4, &[1; 4]),
+        ] {
+            let what = format!("{there} devices, {weights:?}");
+            driver.reset(there, 64 << 20);
+            let devices: Vec<_> = (0..weights.len())
+                .map(|rank| device(rank % there as usize))
+                .collect();
+            let of = |rank: usize| as_accelerator(&devices[rank]);
+            let outcomes = job(
+                &statement,
+                transports(weights.len()),
+                (weights, Cut::Layout),
+                None,
+                &of,
+            );
+            let all: u64 = weights.iter().sum();
+            let mut up_bytes = 0;
+            for (rank, outcome) in outcomes.into_iter().enumerate() {
+                let share = n * weights[rank] / all;
+                assert_eq!(
+                    outcome.exchanged_bytes(),
+                    6 * 32 * (share - share * weights[rank] / all),
+                    "{what}"
+                );
+                assert!(!outcome.is_distrusted);
+                statement.check(outcome.proof);
+                let report = devices[rank].report();
+                // A, B1, C, B2 and H, which is dealt in columns of one width.
+                assert_eq!(
+                    (report.sums(), report.by_the_processor()),
+                    (5, 0),
+                    "{what}: {report}"
+                );
+                let trace = devices[rank].gpus()[0].trace();
+                let [scalar, g1, _] = BYTES;
+                let pinned_bytes = trace.total(SpanKind::ToDevicePinned).bytes;
+                assert_eq!(trace.total(SpanKind::ToDevicePageable).bytes, 0, "{what}");
+                assert!(pinned_bytes >= share * (scalar + g1), "{what}");
+                up_bytes += pinned_bytes;
+                assert!(trace.hard_syncs() <= 4, "{what}: {}", trace.table());
+            }
+            // Nothing of H crosses twice, and z once for all four of its sums.
+            let [scalar, g1, g2] = BYTES;
+            let expected = n * (scalar + g1) + signals * (scalar + 3 * g1 + g2);
+            assert_eq!(up_bytes, expected, "{what}");
+            given_back(devices, driver, &what);
+        }
+    });
+}
+
+/// A device is lost in the middle, or fails once: the processor of its rank goes on, and no other rank is told.
+#[test]
+fn a_rank_whose_device_is_lost_goes_on() {
+    under_with_kernels(module_path!(), "a_rank_whose_device_is_lost_goes_on", |driver| {
+        let statement = Statement::<Bn254>::new(8, 1000);
+        let (mut lost, mut done) = (0, 0);
+        for nth in (20..420).step_by(80) {
+            for is_lost in [true, false] {
+                let ordinal = nth as usize / 80 % 2;
+                driver.reset(2, 64 << 20);
+                let devices: Vec<_> = (0..2).map(device).collect();
+                driver.fail_on(ordinal, nth, Code::LaunchFailed, is_lost);
+                let of = |rank: usize| as_accelerator(&devices[rank]);
+                let outcomes = job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of);
+                for outcome in outcomes {
+                    assert!(!outcome.is_distrusted);
+                    statement.check(outcome.proof);
+                }
+                let [failed, other] = [ordinal, 1 - ordinal].map(|rank| devices[rank].report());
+                assert_eq!(other.sums(), 5, "call {nth}: {other}");
+                assert_eq!(
+                    failed.sums() + failed.by_the_processor(),
+                    5,
+                    "call {nth}: {failed}"
+                );
+                lost += u32::from(failed.by_the_processor() > 0);
+                done += u32::from(failed.sums() > 0);
+                drop(devices);
+                assert_eq!(driver.violations(), Vec::<String>::new(), "call {nth}");
+            }
+        }
+        println!("{lost} jobs lost a device, {done} devices did some of their sums");
+        assert!(lost > 3 && done > 0);
+    });
+}
+
+/// The proof does not verify: it is made again by processors, and only the rank that computed wrong distrusts its
+/// device. In the other cuts rank 0's device makes the transforms, too.
+#[test]
+fn a_device_that_computes_wrong_is_found_on_its_rank() {
+    under_with_kernels(
+        module_path!(),
+        "a_device_that_computes_wrong_is_found_on_its_rank",
+        |driver| {
+            let statement = Statement::<Bn254>::new(9, 1000);
+            for cut in CUTS {
+                // The fourth sum is that over H, which rank 0 makes alone of so few rows in the other cuts.
+                let cases = match cut {
+                    Cut::Layout => &[(0, 0), (1, 3)][..],
+                    Cut::Rows | Cut::Columns | Cut::Steps => &[(1, 1)],
+                };
+                for &(wrong_rank, wrong_sum) in cases {
+                    let what = format!("{cut:?}, rank {wrong_rank}, sum {wrong_sum}");
+                    driver.reset(2, 64 << 20);
+                    let devices: Vec<_> = (0..2).map(device).collect();
+                    let of = |rank: usize| match rank == wrong_rank {
+                        true => {
+                            let wrong = Wrong::at(wrong_sum, Arc::clone(&devices[rank]));
+                            Some(Arc::new(wrong) as Arc<dyn Accelerator>)
+                        }
+                        false => as_accelerator(&devices[rank]),
+                    };
+                    let dir = tempfile::tempdir().expect("a folder");
+                    for kept in [None, Some(dir.path())] {
+                        if kept.is_some() && cut != Cut::Layout {
+                            continue;
+                        }
+                        let outcomes = job(&statement, transports(2), (&[1, 1], cut), kept, &of);
+                        for (rank, outcome) in outcomes.into_iter().enumerate() {
+                            statement.check(outcome.proof);
+                            assert_eq!(
+                                outcome.is_distrusted,
+                                rank == wrong_rank,
+                                "{what}: of rank {rank}"
+                            );
+                            if kept.is_some() {
+                                let left = std::fs::read_dir(dir.path().join(rank.to_string()));
+                                let left = left.expect("the folder").flatten();
+                                let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+                                assert_eq!(left, ["used"], "{what}");
+                            }
+                        }
+                    }
+                    given_back(devices, driver, &what);
+                }
+            }
+        },
+    );
+}
+
+/// Rank 0's device makes a wrong quotient, of which other ranks sum: a kernel does nothing, and says that it has.
+#[test]
+fn a_wrong_quotient_is_made_again_by_all() {
+    under_with_kernels(
+        module_path!(),
+        "a_wrong_quotient_is_made_again_by_all",
+        |driver| {
+            let statement = Statement::<Bn254>::new(12, 3000);
+            for launch in [1, 3, 5] {
+                driver.reset(1, 64 << 20);
+                let of_first = device(0);
+                driver.fail(Some("cuLaunchKernel"), launch, Code::Lie, false);
+                let of = |rank: usize| as_accelerator(&of_first).filter(|_| rank == 0);
+                let dir = tempfile::tempdir().expect("a folder");
+                let outcomes = job(
+                    &statement,
+                    transports(2),
+                    (&[1, 1], Cut::Steps),
+                    Some(dir.path()),
+                    &of,
+                );
+                assert_eq!(driver.failures(), 1);
+                for (rank, outcome) in outcomes.into_iter().enumerate() {
+                    assert_eq!(outcome.is_distrusted, rank == 0, "launch {launch}");
+                    statement.check(outcome.proof);
+                }
+                // Six transforms, and its part of H; the second time nothing.
+                let report = of_first.report();
+                assert_eq!(
+                    (report.transforms(), report.sums()),
+                    (6, 1),
+                    "launch {launch}: {report}"
+                );
+                given_back(vec![of_first], driver, &format!("launch {launch}"));
+            }
+        },
+    );
+}
+
+/// A job ends with wrong sums in a checkpoint, at each of its last messages: the next one, which has no device, finds
+/// that they are wrong, and makes the proof of the first random values.
+#[test]
+fn what_a_checkpoint_has_of_a_device_is_not_trusted() {
+    under_with_kernels(
+        module_path!(),
+        "what_a_checkpoint_has_of_a_device_is_not_trusted",
+        |driver| {
+            let statement = Statement::<Bn254>::new(10, 300);
+            let shares = (&[1, 1][..], Cut::Layout);
+            let plan = FaultPlan::none();
+            let mut counted = transports(2);
+            counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
+            for outcome in job(&statement, counted, shares, None, &|_| None) {
+                statement.check(outcome.proof);
+            }
+            let mut made_again = 0;
+            for message in plan.messages().saturating_sub(4)..plan.messages() {
+                driver.reset(2, 64 << 20);
+                let dir = tempfile::tempdir().expect("a folder");
+                let devices: Vec<_> = (0..2).map(device).collect();
+                let of = |rank: usize| match rank {
+                    1 => {
+                        let wrong = Wrong::at(0, Arc::clone(&devices[1]));
+                        Some(Arc::new(wrong) as Arc<dyn Accelerator>)
+                    }
+                    _ => as_accelerator(&devices[rank]),
+                };
+                let mut parts = transports(2);
+                let flipped = FaultPlan::at(message, Fault::Flipped(1234));
+                parts[1] = Arc::new(Faulty::new(Arc::clone(&parts[1]), flipped));
+                let ended = job(&statement, parts, shares, Some(dir.path()), &of);
+                assert!(ended.iter().any(|outcome| outcome.proof.is_err()));
+                // No accelerator, and so none that could be distrusted: the checkpoint says that there was one.
+                let outcomes = job(&statement, transports(2), shares, Some(dir.path()), &|_| None);
+                let exchanged: u64 = outcomes.iter().map(Outcome::exchanged_bytes).sum();
+                for outcome in outcomes {
+                    statement.check(outcome.proof);
+                }
+                made_again += u32::from(exchanged > 0);
+                given_back(devices, driver, &format!("message {message}"));
+            }
+            println!("{made_again} proofs were made again");
+            assert!(made_again > 0);
+        },
+    );
+}
+
+/// A witness of another statement is an error on every rank, also where devices sum, and nobody is distrusted.
+#[test]
+fn a_wrong_witness_is_not_a_device_s_fault() {
+    under_with_kernels(
+        module_path!(),
+        "a_wrong_witness_is_not_a_device_s_fault",
+        |driver| {
+            let mut statement = Statement::<Bn254>::new(11, 300);
+            if let Some(value) = statement.circuit.witness.last_mut() {
+                *value += ark_bn254::Fr::from(1u64);
+            }
+            driver.reset(2, 64 << 20);
+            let devices: Vec<_> = (0..2).map(device).collect();
+            let of = |rank: usize| as_accelerator(&devices[rank]);
+            for outcome in job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of) {
+                let is_unsatisfied = matches!(
+                    outcome.proof,
+                    Err(Error::Invalid(Invalid::NotSatisfied) | Error::Ranks(_))
+                );
+                assert!(is_unsatisfied, "{:?}", outcome.proof);
+                assert!(!outcome.is_distrusted);
+            }
+            given_back(devices, driver, "a wrong witness");
+        },
+    );
+}
