@@ -85,21 +85,34 @@ fn a_device_takes_part() {
     );
 }
 
-/// A kernel that does nothing and says that it has: what comes of it is found, and made again. Of transforms, which
-/// are launched first: sums whose order was not sorted would read anywhere.
+/// A kernel that does nothing and says that it has: what comes of it is found, and made again. Launches of transforms
+/// come first; of sums, kernels that only add points, since unsorted orders would be read anywhere.
 #[test]
 fn what_a_device_computes_wrong_the_processor_makes_again() {
     let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let folder = folder.path();
     groth16_files(folder, "bn128");
-    for launch in [1, 3, 5] {
+    for launch in [
+        "cuLaunchKernel:1",
+        "cuLaunchKernel:5",
+        // H, then A.
+        "spk_msm_accumulate_bn254:1",
+        "spk_msm_accumulate_bn254:2",
+        "spk_msm_accumulate_bn254_g2:1",
+    ] {
         let mut wrong = under(&device);
-        wrong.env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{launch}:-1"));
-        let (_, said) = groth16(wrong, folder, "--gpu 0 --offload always");
+        wrong.env("FAKE_CUDA_FAIL", format!("{launch}:-1"));
+        let (gpu, said) = groth16(wrong, folder, "--gpu 0 --offload always");
         assert!(
             said.contains("the accelerator computed wrong"),
-            "launch {launch}: {said}"
+            "{launch}: {said}"
+        );
+        // The device had said that all was done.
+        assert_eq!(
+            (&gpu["sums"], &gpu["transforms"]),
+            (&5.into(), &6.into()),
+            "{gpu}"
         );
     }
     // A wrong witness is reported as such, also where a device sums.

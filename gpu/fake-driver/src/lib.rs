@@ -15,8 +15,8 @@
 //!
 //! A whole program runs under it through [`FakeDevice::command`], with settings in the environment:
 //! `FAKE_CUDA_DEVICES`, `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`,
-//! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call or any>:<n>:<code>[:lost]`; with code -1 the call does nothing
-//! and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that
+//! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call, kernel or any>:<n>:<code>[:lost]`; with code -1 the call,
+//! or the launch of that kernel, does nothing and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that
 //! device).
 
 mod build;
@@ -26,7 +26,7 @@ mod device;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub use build::{Built, NoCompiler, build};
@@ -46,6 +46,23 @@ const CHILD_SECONDS_MAX: u64 = 120;
 /// `SKIPPED`.
 pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
     if let Some((end, said)) = run_under(module, test, body) {
+        assert_eq!(end, End::Well, "{test} under the fake driver:\n{said}");
+        println!("{said}");
+    }
+}
+
+/// As [`under`], with the kernels of `gpu/kernels`, which accelerators in the body find.
+///
+/// # Panics
+/// As there; without the kernels it prints `SKIPPED`.
+pub fn under_with_kernels(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
+    let name = name_of(module, test);
+    if is_child(&name) {
+        return body(&FakeDriver::loaded());
+    }
+    if let Some(device) = FakeDevice::new() {
+        let this = std::env::current_exe().expect("the test binary has a path");
+        let (end, said) = run_again(&name, device.command(this));
         assert_eq!(end, End::Well, "{test} under the fake driver:\n{said}");
         println!("{said}");
     }
@@ -85,16 +102,18 @@ enum End {
 /// Runs the body in the child, or starts the child. `None` in the child itself, and where no compiler is
 /// found.
 fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option<(End, String)> {
-    let name = match module.split_once("::") {
-        Some((_, inner)) => format!("{inner}::{test}"),
-        None => test.to_owned(),
-    };
-    if std::env::var_os(CHILD).is_some_and(|child| child == *name) {
+    let name = name_of(module, test);
+    if is_child(&name) {
         body(&FakeDriver::loaded());
         return None;
     }
     match build() {
-        Ok(built) => Some(run_again(&name, &built)),
+        Ok(built) => {
+            let this = std::env::current_exe().expect("the test binary has a path");
+            let mut command = built.command(this);
+            command.env(KERNELS, &built.test_kernels);
+            Some(run_again(&name, command))
+        }
         Err(reason) => {
             // On standard error, since the test runner hides the output of tests that pass.
             let line = format!("SKIPPED: {name}: {reason}\n");
@@ -102,6 +121,19 @@ fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option
             None
         }
     }
+}
+
+/// A test's name, as the test runner has it.
+fn name_of(module: &str, test: &str) -> String {
+    match module.split_once("::") {
+        Some((_, inner)) => format!("{inner}::{test}"),
+        None => test.to_owned(),
+    }
+}
+
+/// Whether this process is the child that runs the body of this test.
+fn is_child(name: &str) -> bool {
+    std::env::var_os(CHILD).is_some_and(|child| child == *name)
 }
 
 /// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and
@@ -120,13 +152,11 @@ pub fn host_module_image(library: &std::path::Path) -> Vec<u8> {
     format!("spillproof-host-module:{}\0", library.display()).into_bytes()
 }
 
-fn run_again(name: &str, built: &Built) -> (End, String) {
-    let this = std::env::current_exe().expect("the test binary has a path");
-    let child = built
-        .command(this)
+/// This test binary again, by a command that starts it under the driver.
+fn run_again(name: &str, mut command: Command) -> (End, String) {
+    let child = command
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(CHILD, name)
-        .env(KERNELS, &built.test_kernels)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
