@@ -16,6 +16,7 @@ use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
 use spillproof_groth16::iden3::{Contributor, Origin};
 
+use super::groth16_folder::Folder;
 use super::groth16_key::{Key, follow};
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
@@ -134,16 +135,39 @@ impl How<'_> {
             "--gpu takes no part in a proof with {beside}: leave one of them out"
         )))
     }
+
+    /// A checkpoint, and ranks, are of one proof.
+    fn refuse_a_folder(&self, is_a_rank: bool) -> Result<()> {
+        let beside = match is_a_rank {
+            true => "ranks prove",
+            false if self.kept.checkpoints()?.is_some() => "--checkpoint keeps",
+            false => return Ok(()),
+        };
+        Err(Failure::Usage(format!(
+            "{beside} one proof, and WITNESS is a folder: name one of its files"
+        )))
+    }
 }
 
 /// Alone, or as one rank of several.
 fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], how: &How<'_>) -> Result<()> {
+    let folder = Folder::of(inputs[1], outputs)?;
     let Some(job) = Job::join(&how.on.messages, how.on.sharing.share.len())? else {
         how.check(false)?;
-        return prove_files(global, inputs, outputs, how, None);
+        return match folder {
+            Some(folder) => {
+                how.refuse_a_folder(false)?;
+                folder.prove(global, inputs[0], how.gpu)
+            }
+            None => prove_files(global, inputs, outputs, how, None),
+        };
     };
     let proved = how
         .check(job.size() > 1)
+        .and_then(|()| match folder {
+            Some(_) => how.refuse_a_folder(true),
+            None => Ok(()),
+        })
         .and_then(|()| job.global(global))
         .and_then(|global| prove_files(&global, inputs, outputs, how, Some(&job)));
     job.end(proved)

@@ -3,6 +3,7 @@
 mod commit;
 mod demo;
 mod groth16;
+mod groth16_folder;
 mod groth16_import;
 mod groth16_key;
 mod keygen;
