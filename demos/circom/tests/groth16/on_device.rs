@@ -176,10 +176,11 @@ fn a_wrong_sum_is_found_and_the_device_makes_no_more() {
     const TEST: &str = "a_wrong_sum_is_found_and_the_device_makes_no_more";
     under_with_kernels(module_path!(), TEST, |driver| {
         let batch = Batch::new(100, 4);
+        // Each chunk has a launch for buckets, then one for ones: all that such a witness has. H comes first.
         for (kernel, nth) in [
             ("spk_msm_accumulate_bn254", 1),
-            ("spk_msm_accumulate_bn254", 3),
-            ("spk_msm_accumulate_bn254_g2", 1),
+            ("spk_msm_accumulate_bn254", 10),
+            ("spk_msm_accumulate_bn254_g2", 2),
             ("spk_ntt_pass_bn254_fr", 2),
         ] {
             let wrong = |driver: &FakeDriver| driver.fail(Some(kernel), nth, Code::Lie, false);
