@@ -152,17 +152,21 @@ impl<E: PairingCurve> Sums<E> {
             sums.into_iter().next().unwrap_or_default()
         };
         drop(quotient);
-        if let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness)? {
-            return Ok(Self { a, b_g1, b_g2, c, h });
-        }
         let terms = Terms::first(shape.signals);
-        Ok(Self {
-            a: sum_over_a(key, witness, terms)?,
-            b_g1: sum_over_b_g1(key, witness, terms)?,
-            b_g2: sum_over_b_g2(key, witness, terms)?,
-            c: sum_over_c(key, witness, terms)?,
-            h,
-        })
+        let (of_g1, of_g2) = sums_together(key, witness)?;
+        let [a, b_g1, c] = match of_g1 {
+            Some(sums) => sums,
+            None => [
+                sum_over_a(key, witness, terms)?,
+                sum_over_b_g1(key, witness, terms)?,
+                sum_over_c(key, witness, terms)?,
+            ],
+        };
+        let b_g2 = match of_g2 {
+            Some(sum) => sum,
+            None => sum_over_b_g2(key, witness, terms)?,
+        };
+        Ok(Self { a, b_g1, b_g2, c, h })
     }
 
     /// The proof, if it verifies. In a dry workspace it does.
@@ -194,24 +198,22 @@ impl<E: PairingCurve> Sums<E> {
     }
 }
 
-/// The sums over A, B1 and C, and that over B2.
+/// The sums over A, B1 and C, and that over B2, as far as they are made.
 type Together<E> = (
-    [Projective<<E as PairingGroups>::G1Config>; 3],
-    Projective<<E as PairingGroups>::G2Config>,
+    Option<[Projective<<E as PairingGroups>::G1Config>; 3]>,
+    Option<Projective<<E as PairingGroups>::G2Config>>,
 );
 
-/// The sums over the witness as one job of an accelerator, which then has and sorts it once; `None` if the processor has
-/// to make them.
-fn sums_together<E: PairingCurve>(
-    key: &ProvingKey<E>,
-    witness: &Column<E::Scalar>,
-) -> Result<Option<Together<E>>> {
+/// The sums over the witness as one job of an accelerator, which then has and sorts it once. What it does not make, the
+/// processor has to.
+fn sums_together<E: PairingCurve>(key: &ProvingKey<E>, witness: &Column<E::Scalar>) -> Result<Together<E>> {
     if witness.workspace().accelerator.is_none() {
-        return Ok(None);
+        return Ok((None, None));
     }
     let _step = step!(witness.workspace(), "sums over A, B1, C and B2");
     let sums = sums_over::<E::G1Config, E::G2Config>(witness, &[&key.a, &key.b_g1, &key.c], &[&key.b_g2])?;
-    Ok(sums.and_then(|(first, second)| Some((first.try_into().ok()?, second.into_iter().next()?))))
+    let (of_g1, of_g2) = sums.unwrap_or_default();
+    Ok((of_g1.try_into().ok(), of_g2.into_iter().next()))
 }
 
 pub(crate) fn sum_over_a<E: PairingCurve>(
