@@ -48,6 +48,14 @@ pub enum Failure {
         /// Why.
         source: Box<Failure>,
     },
+    /// Witnesses of a folder that have no proof.
+    #[error("{} of {} witnesses have no proof: {}", reasons.len(), made + reasons.len(), reasons.join("; "))]
+    Unproved {
+        /// How many proofs were written.
+        made: usize,
+        /// Of each of the others, the file and what is wrong with it.
+        reasons: Vec<String>,
+    },
     /// A file with the wrong content.
     #[error("{}: {details}", file.display())]
     Content {
@@ -166,6 +174,7 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Incomplete { .. } => 3,
+            Self::Unproved { made, .. } if *made > 0 => 3,
             _ => 1,
         }
     }

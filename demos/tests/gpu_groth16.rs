@@ -85,21 +85,34 @@ fn a_device_takes_part() {
     );
 }
 
-/// A kernel that does nothing and says that it has: what comes of it is found, and made again. Of transforms, which
-/// are launched first: sums whose order was not sorted would read anywhere.
+/// A kernel that does nothing and says that it has: what comes of it is found, and made again. Launches of transforms
+/// come first; of sums, kernels that only add points, since unsorted orders would be read anywhere.
 #[test]
 fn what_a_device_computes_wrong_the_processor_makes_again() {
     let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let folder = folder.path();
     groth16_files(folder, "bn128");
-    for launch in [1, 3, 5] {
+    for launch in [
+        "cuLaunchKernel:1",
+        "cuLaunchKernel:5",
+        // Buckets of H, and of a sum over the witness; every other launch is for ones.
+        "spk_msm_accumulate_bn254:1",
+        "spk_msm_accumulate_bn254:11",
+        "spk_msm_accumulate_bn254_g2:1",
+    ] {
         let mut wrong = under(&device);
-        wrong.env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{launch}:-1"));
-        let (_, said) = groth16(wrong, folder, "--gpu 0 --offload always");
+        wrong.env("FAKE_CUDA_FAIL", format!("{launch}:-1"));
+        let (gpu, said) = groth16(wrong, folder, "--gpu 0 --offload always");
         assert!(
             said.contains("the accelerator computed wrong"),
-            "launch {launch}: {said}"
+            "{launch}: {said}"
+        );
+        // The device had said that all was done.
+        assert_eq!(
+            (&gpu["sums"], &gpu["transforms"]),
+            (&5.into(), &6.into()),
+            "{gpu}"
         );
     }
     // A wrong witness is reported as such, also where a device sums.
@@ -120,6 +133,133 @@ fn what_a_device_computes_wrong_the_processor_makes_again() {
         !refused.status.success() && said.contains("does not satisfy"),
         "{said}"
     );
+}
+
+/// Proofs of a folder: one key for all, a witness that is wrong beside those that are right, a device that is lost.
+#[test]
+fn a_folder_of_witnesses_is_proved() {
+    let Some(device) = FakeDevice::new() else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder.path();
+    groth16_files(folder, "bn128");
+    for made in ["witnesses", "proofs"] {
+        std::fs::create_dir(folder.join(made)).unwrap();
+    }
+    let witness = std::fs::read(folder.join("c.wtns")).unwrap();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join("witnesses").join(name), bytes).unwrap();
+    for name in ["one.wtns", "two.wtns", "three.x.wtns"] {
+        put(name, &witness);
+    }
+    put("notes.txt", b"no witness");
+    let prove = |mut command: Command| {
+        let output = command
+            .current_dir(folder)
+            .args(
+                "groth16 prove c.zkey witnesses proofs proofs --memory 16MiB --json --gpu 0 --offload always"
+                    .split(' '),
+            )
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let value = values.map(|value| value.unwrap()).last().unwrap()["result"].clone();
+        (value, output)
+    };
+    let all_verify = |names: &[&str]| {
+        for name in names {
+            let files = [
+                format!("proofs/{name}.public.json"),
+                format!("proofs/{name}.proof.json"),
+            ];
+            let verified = Command::new(BINARY)
+                .current_dir(folder)
+                .args(["groth16", "verify", "vkey.json"])
+                .args(&files)
+                .output()
+                .unwrap();
+            assert!(verified.status.success(), "{name}: {verified:?}");
+            files
+                .iter()
+                .for_each(|file| std::fs::remove_file(folder.join(file)).unwrap());
+        }
+        assert_eq!(std::fs::read_dir(folder.join("proofs")).unwrap().count(), 0);
+    };
+    let (value, output) = prove(under(&device));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(value["proofs"][1]["witness"], "witnesses/three.x.wtns", "{value}");
+    assert_eq!(
+        value["proofs"][1]["proof"], "proofs/three.x.proof.json",
+        "{value}"
+    );
+    assert_eq!(value["gpu"]["sums"], 15, "{value}");
+    assert_eq!(value["unproved"].as_array().unwrap().len(), 0, "{value}");
+    all_verify(&["one", "two", "three.x"]);
+
+    // A device that is lost at the second.
+    let mut lost = under(&device);
+    lost.env("FAKE_CUDA_FAIL", "cuLaunchKernel:300:719:lost");
+    let (value, output) = prove(lost);
+    assert!(output.status.success(), "{output:?}");
+    let sums = value["gpu"]["sums"].as_u64().unwrap();
+    assert!((5..15).contains(&sums), "{value}");
+    assert!(
+        !value["gpu"]["by_the_processor"].as_array().unwrap().is_empty(),
+        "{value}"
+    );
+    all_verify(&["one", "two", "three.x"]);
+
+    // Two that are wrong, each in its own way.
+    let mut wrong = witness.clone();
+    let last = wrong.len() - 32;
+    wrong[last] ^= 1;
+    put("several.wtns", &wrong);
+    put("short.wtns", &witness[..witness.len() - 32]);
+    let (value, output) = prove(under(&device));
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("2 of 5 witnesses have no proof")
+            && said.contains("several.wtns: ")
+            && said.contains("short.wtns: "),
+        "{said}"
+    );
+    assert_eq!(value["proofs"].as_array().unwrap().len(), 3, "{value}");
+    let unproved = value["unproved"].as_array().unwrap();
+    assert_eq!(unproved.len(), 2, "{value}");
+    let reason = unproved[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("does not satisfy"), "{value}");
+    all_verify(&["one", "two", "three.x"]);
+}
+
+#[test]
+fn folders_that_cannot_be_proved_are_refused() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder.path();
+    for made in ["empty", "some"] {
+        std::fs::create_dir(folder.join(made)).unwrap();
+    }
+    std::fs::write(folder.join("some/a.wtns"), b"").unwrap();
+    std::fs::write(folder.join("key"), [1; 32]).unwrap();
+    for (line, reason) in [
+        ("empty some some", "no .wtns file"),
+        ("some proof.json some", "PROOF, proof.json, is none"),
+        ("some some public.json", "PUBLIC, public.json, is none"),
+        (
+            "some some some --checkpoint kept --checkpoint-key key",
+            "--checkpoint keeps one proof",
+        ),
+        ("some some some --report page.html", "--report tells of one proof"),
+    ] {
+        let refused = Command::new(BINARY)
+            .current_dir(folder)
+            .args(["groth16", "prove", "c.zkey"])
+            .args(line.split(' '))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains(reason), "{line}: {said}");
+    }
 }
 
 /// Bytes both ways, from which memory, and how long the device was idle: of the run, and of each step.

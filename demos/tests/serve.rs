@@ -12,6 +12,7 @@ use crate::of_program::{SRS_SEED, program};
 use crate::runs::{run, succeeds};
 use spillproof_circuits::Kind;
 use spillproof_cli::signals::is_ignored;
+use spillproof_fake_driver::FakeDevice;
 
 /// What takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,7 +35,11 @@ struct Server {
 impl Server {
     /// Over the keys in `dir/keys`, with scratch in `dir/scratch`.
     fn start(dir: &Path, options: &str) -> Self {
-        let mut process = Command::new(BINARY)
+        Self::start_by(Command::new(BINARY), dir, options)
+    }
+
+    fn start_by(mut command: Command, dir: &Path, options: &str) -> Self {
+        let mut process = command
             .args(
                 "serve --keys keys --dir scratch --memory 32MiB --listen 127.0.0.1:0 --threads 2".split(' '),
             )
@@ -239,6 +244,32 @@ fn signals_let_jobs_end() {
         "{answer}"
     );
     assert_eq!(server.ended().0, Some(0));
+    assert_eq!(files_in(&dir.join("scratch")), 0);
+}
+
+/// With a GPU: the second proof's sums are made over points that are there.
+#[test]
+fn a_server_with_a_gpu() {
+    if !is_built() {
+        return;
+    }
+    let Some(device) = FakeDevice::new() else { return };
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let witness = prepare(dir, 8);
+    let server = Server::start_by(
+        device.command(BINARY),
+        dir,
+        "--gpu 0 --offload always --pinned 1MiB",
+    );
+    for _ in 0..2 {
+        let proof = server.post(&witness, "");
+        assert!(proof.starts_with("HTTP/1.1 200"), "{proof}");
+    }
+    server.signal("-TERM");
+    let (code, said) = server.ended();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("gpu: 10 sums, 12 transforms"), "{said}");
     assert_eq!(files_in(&dir.join("scratch")), 0);
 }
 

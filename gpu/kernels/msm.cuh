@@ -5,11 +5,17 @@
 // 2^(c - 1) buckets, bucket b for the digits +-(b + 1). There must be enough windows for c * windows >= bits
 // + 1.
 //
+// Witnesses are mostly zeros and ones. Zeros are left out; ones and minus ones, whose points would all be in one bucket of
+// the first window, are summed in lanes instead: the digits of neither are made or sorted.
+//
 // For each chunk of n < 2^31 points:
-//   digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds
-//                nothing
+//   kinds        scalars -> (kind, index | sign << 31), one row; sorted by kind: others, ones, zeros
+//   starts       the ends of the first two kinds
+//   lanes        equal parts of the ones, as runs of one row, a lane for each
+//   digits       m others -> (key, value) = (|d|, index | sign << 31), m of row w of n for window w; key 0 adds
+//                nothing; and the values of the ones, which the sort would overwrite
 //   sort_*       each row by key (sort.cuh)
-//   starts       the place where each bucket's run begins in its row
+//   starts       the place where each bucket's run begins in its row, and m behind them
 //   lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the
 //                longest runs are first, so the threads of a warp have the same amount of work
 //   accumulate   the first `split` points of each run into the sum of the item
@@ -17,12 +23,14 @@
 //                sum of its own
 //   fold         partial sums of one run, pairwise: strides 1, 2, 4, .. below n / split
 //   merge        the folded partial sum into the sum of the item
+//   accumulate   of the lanes: each of their runs into the sum of the lane
 // At the end, once:
 //   reduce       segments of a window's buckets by running sums, weighted
-//   total        segments into one point for each window; 2^(c w) times that, summed up, is the result
+//   total        segments into one point for each window; 2^(c w) times that, summed up, is the result; and lanes into
+//                one point, in two steps
 //
-// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` outlives a chunk: sums 128 W B (256 W B
-// in G2), pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 2^bits * tiles W, partials as sums,
+// Memory for n points, W windows, B = 2^(c - 1) buckets, L lanes, of which only `sums` outlives a chunk: sums 128 (W B + L)
+// (twice that in G2), ones 4 n, lanes 8 L, pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 2^bits * tiles W, partials as sums,
 // for W slots.
 //
 // `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) *
@@ -37,9 +45,29 @@ namespace spk {
 
 constexpr u32 SIGN = 0x80000000u;
 
-template <class M>
-SPK_INLINE void msm_digits(const Fp<M> *scalars, u32 n, u32 bits, u32 windows, u32 *keys, u32 *values) {
+// Kinds of scalars; there are two bounds between them.
+constexpr u32 OTHER = 0, ONE = 1, ZERO = 2;
+
+template <class M> SPK_INLINE void msm_kinds(const Fp<M> *scalars, u32 n, u32 *keys, u32 *values) {
     for (u32 i = thread_index(); i < n; i += thread_count()) {
+        Fp<M> scalar = load(scalars + i), one = Fp<M>::one();
+        bool negative = is_zero(add(scalar, one));
+        keys[i] = is_zero(scalar) ? ZERO : negative || is_zero(sub(scalar, one)) ? ONE : OTHER;
+        values[i] = i | (negative ? SIGN : 0);
+    }
+}
+
+// `listed` are the values by kind.
+template <class M>
+SPK_INLINE void msm_digits(const Fp<M> *scalars, const u32 *listed, const u32 *bounds, u32 n, u32 bits, u32 windows,
+                           u32 *keys, u32 *values, u32 *ones) {
+    u32 others = bounds[OTHER], end = bounds[ONE];
+    for (u32 place = thread_index(); place < end; place += thread_count()) {
+        u32 i = listed[place];
+        if (place >= others) {
+            ones[place - others] = i;
+            continue;
+        }
         Fp<M> scalar = canonical(load(scalars + i));
         u32 carry = 0;
         SPK_LOOP
@@ -47,7 +75,7 @@ SPK_INLINE void msm_digits(const Fp<M> *scalars, u32 n, u32 bits, u32 windows, u
             u32 digit = (scalar.w[0] & ((1u << bits) - 1)) + carry;
             bool negative = digit > 1u << (bits - 1);
             carry = negative;
-            size_t at = size_t(window) * n + i;
+            size_t at = size_t(window) * n + place;
             keys[at] = negative ? (1u << bits) - digit : digit;
             values[at] = i | (negative ? SIGN : 0);
             SPK_UNROLL
@@ -82,7 +110,8 @@ struct Piece {
 SPK_INLINE Piece piece_of(const u32 *keys, const u32 *starts, u32 n, u32 buckets, u32 split, u32 window, u32 slot) {
     Piece none = {{0, 0}, 0, 0, 0};
     u64 position = u64(slot) * split;
-    if (position >= n) {
+    // Behind the last bucket's run there is nothing.
+    if (position >= starts[size_t(window) * (buckets + 1) + buckets]) {
         return none;
     }
     u32 key = keys[size_t(window) * n + position];
@@ -215,13 +244,14 @@ template <class F> SPK_INLINE void msm_total(const Xyzz<F> *segments, u32 count,
 
 } // namespace spk
 
-// Grid: (blocks, windows), for starts[0 ..= buckets] of each window's sorted keys.
-SPK_KERNEL void spk_msm_starts(const spk::u32 *keys, spk::u32 n, spk::u32 buckets, spk::u32 *starts) {
+// Grid: (blocks, windows), for starts[0 ..= buckets] of each window's sorted keys, `*length` of n or all.
+SPK_KERNEL void spk_msm_starts(const spk::u32 *keys, spk::u32 n, const spk::u32 *length, spk::u32 buckets,
+                               spk::u32 *starts) {
     using namespace spk;
     const u32 *row = keys + size_t(blockIdx.y) * n;
     for (u32 bucket = thread_index(); bucket <= buckets; bucket += thread_count()) {
         // The first place whose key is above `bucket`.
-        u32 low = 0, high = n;
+        u32 low = 0, high = length ? *length : n;
         while (low < high) {
             u32 middle = low + (high - low) / 2;
             if (row[middle] <= bucket) {
@@ -246,11 +276,27 @@ SPK_KERNEL void spk_msm_lengths(const spk::u32 *starts, spk::u32 buckets, spk::u
     }
 }
 
+// The runs of the lanes in the list of ones, in their order.
+SPK_KERNEL void spk_msm_lanes(const spk::u32 *bounds, spk::u32 lanes, spk::u32 *starts, spk::u32 *order) {
+    using namespace spk;
+    u32 count = bounds[ONE] - bounds[OTHER], part = (count + lanes - 1) / lanes;
+    for (u32 lane = thread_index(); lane <= lanes; lane += thread_count()) {
+        starts[lane] = smaller(lane * part, count);
+        if (lane < lanes) {
+            order[lane] = lane;
+        }
+    }
+}
+
 // The groups of one scalar field share the digits.
 #define SPK_DIGITS(curve, scalar)                                                                                     \
-    SPK_KERNEL void spk_msm_digits_##curve(const spk::scalar *scalars, spk::u32 n, spk::u32 bits, spk::u32 windows, \
-                                           spk::u32 *keys, spk::u32 *values) {                                      \
-        spk::msm_digits(scalars, n, bits, windows, keys, values);                                                   \
+    SPK_KERNEL void spk_msm_kinds_##curve(const spk::scalar *scalars, spk::u32 n, spk::u32 *keys, spk::u32 *values) { \
+        spk::msm_kinds(scalars, n, keys, values);                                                                   \
+    }                                                                                                                 \
+    SPK_KERNEL void spk_msm_digits_##curve(const spk::scalar *scalars, const spk::u32 *listed,                      \
+                                           const spk::u32 *bounds, spk::u32 n, spk::u32 bits, spk::u32 windows,     \
+                                           spk::u32 *keys, spk::u32 *values, spk::u32 *ones) {                      \
+        spk::msm_digits(scalars, listed, bounds, n, bits, windows, keys, values, ones);                             \
     }
 
 #define SPK_MSM(curve, field)                                                                                         \

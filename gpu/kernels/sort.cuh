@@ -5,6 +5,9 @@
 // `keys[y * n .. (y + 1) * n]`. `counts` has 2^bits * tiles words a row, digit-major, so its scan gives the place of
 // each tile's first pair with each digit.
 //
+// Rows may be shorter than n, all by the same: `*length` is the number of their pairs, or n without a pointer. Who launches
+// need not know it.
+//
 // A block scatters its tile in blocks of SORT_RUN pairs a thread: it sorts one in shared memory by four bits at a
 // time, so that pairs of one digit leave as neighbours. Stable without warp instructions: a thread has consecutive
 // pairs and counts their digits in shared memory; a scan over (digit, thread) gives the places of its pairs.
@@ -53,6 +56,12 @@ SPK_INLINE u32 block_scan(u32 *words, u32 length, u32 *scratch) {
 SPK_INLINE u32 digit_of(u32 key, u32 shift, u32 bits) { return (key >> shift) & ((1u << bits) - 1); }
 
 SPK_INLINE u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
+
+// The end of the tile that begins at `start`, which may be behind the pairs.
+SPK_INLINE u32 end_of_tile(u32 start, u32 tile, u32 n, const u32 *length) {
+    u32 pairs = length ? *length : n;
+    return start < pairs ? start + smaller(tile, pairs - start) : start;
+}
 
 // The place of a pair in shared memory, where runs of neighbouring threads are in different banks.
 SPK_INLINE u32 spread(u32 i) { return i + i / 32; }
@@ -104,8 +113,8 @@ SPK_INLINE void split(const Scatter &block, u32 count, u32 shift, u32 bits) {
 } // namespace spk
 
 // Grid: (tiles, rows), tiles of `tile` pairs. Shared memory: a word for each digit.
-SPK_KERNEL void spk_sort_count(const spk::u32 *keys, spk::u32 n, spk::u32 shift, spk::u32 bits, spk::u32 tile,
-                               spk::u32 *counts) {
+SPK_KERNEL void spk_sort_count(const spk::u32 *keys, spk::u32 n, const spk::u32 *length, spk::u32 shift, spk::u32 bits,
+                               spk::u32 tile, spk::u32 *counts) {
     using namespace spk;
     u32 *counted = shared_words(), digits = 1u << bits;
     for (u32 digit = threadIdx.x; digit < digits; digit += blockDim.x) {
@@ -113,7 +122,7 @@ SPK_KERNEL void spk_sort_count(const spk::u32 *keys, spk::u32 n, spk::u32 shift,
     }
     __syncthreads();
     const u32 *row = keys + size_t(blockIdx.y) * n;
-    u32 start = blockIdx.x * tile, end = n - start < tile ? n : start + tile;
+    u32 start = blockIdx.x * tile, end = end_of_tile(start, tile, n, length);
     // Neighbours are often alike: a thread counts a run of equal digits at once.
     SPK_LOOP
     for (u32 from = start + threadIdx.x * SORT_RUN; from < end; from += blockDim.x * SORT_RUN) {
@@ -141,9 +150,9 @@ SPK_KERNEL void spk_scan(spk::u32 *words, spk::u32 length) {
 }
 
 // Grid: (tiles, rows), as in the count. Shared memory: 33.5 words a thread, and 512.
-SPK_KERNEL void spk_sort_scatter(const spk::u32 *keys, const spk::u32 *values, spk::u32 n, spk::u32 shift,
-                                 spk::u32 bits, spk::u32 tile, const spk::u32 *counts, spk::u32 *keys_to,
-                                 spk::u32 *values_to) {
+SPK_KERNEL void spk_sort_scatter(const spk::u32 *keys, const spk::u32 *values, spk::u32 n, const spk::u32 *length,
+                                 spk::u32 shift, spk::u32 bits, spk::u32 tile, const spk::u32 *counts,
+                                 spk::u32 *keys_to, spk::u32 *values_to) {
     using namespace spk;
     Scatter block = Scatter::of_block();
     size_t row = size_t(blockIdx.y) * n;
@@ -151,7 +160,7 @@ SPK_KERNEL void spk_sort_scatter(const spk::u32 *keys, const spk::u32 *values, s
     for (u32 digit = threadIdx.x; digit < digits; digit += blockDim.x) {
         block.next[digit] = counts[(size_t(blockIdx.y) * digits + digit) * gridDim.x + blockIdx.x];
     }
-    u32 start = blockIdx.x * tile, end = n - start < tile ? n : start + tile;
+    u32 start = blockIdx.x * tile, end = end_of_tile(start, tile, n, length);
     SPK_LOOP
     for (u32 from = start; from < end; from += blockDim.x * SORT_RUN) {
         u32 count = smaller(end - from, blockDim.x * SORT_RUN);

@@ -54,7 +54,8 @@ pub enum Answer<T> {
 
 /// An accelerator. Its answers are as good as the processor's, bit for bit, or it declines.
 pub trait Accelerator: Debug + Send + Sync {
-    /// Sums of scalars times points: one for each column of points and each vector of scalars.
+    /// Sums of scalars times points: one for each column of points and each vector of scalars. Of a job over points of
+    /// both groups those of G1 alone may be done: then there are no totals of G2.
     ///
     /// # Errors
     /// Those of the job's own ends. What goes wrong with the accelerator itself is a reason to decline.
@@ -218,6 +219,11 @@ impl Sums<'_> {
             g1: bases.g1 * scalars,
             g2: bases.g2 * scalars,
         }
+    }
+
+    /// Whether there are points of both groups.
+    pub fn has_both_groups(&self) -> bool {
+        !self.bases.g1.is_empty() && !self.bases.g2.is_empty()
     }
 
     /// Terms of the longest.

@@ -386,8 +386,8 @@ impl<E: PairingCurve> Part<'_, E> {
         quotient::quotient(values, domain, self.key.quotient, Placement::Disk)
     }
 
-    /// The sums over A and B1; those over B2 and C, too, where an accelerator makes all of them in one job.
-    fn first_sums(&self) -> Result<(FirstSums<E>, Option<SecondSums<E>>)> {
+    /// The sums over A and B1; of those over B2 and C what an accelerator makes in the same job.
+    fn first_sums(&self) -> Result<(FirstSums<E>, MadeSums<E>)> {
         let Self {
             key,
             witness,
@@ -395,41 +395,45 @@ impl<E: PairingCurve> Part<'_, E> {
             ..
         } = *self;
         let signals = key.terms_of_signals(self.ranks.rank(), self.shares);
-        if ![Sum::A, Sum::B1, Sum::B2, Sum::C]
+        let is_kept = [Sum::A, Sum::B1, Sum::B2, Sum::C]
             .iter()
-            .any(|sum| keeping.has(*sum))
-            && let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness, signals)?
-        {
-            let first = FirstSums {
-                a: keeping.sum(Sum::A, || Ok(a))?,
-                b_g1: keeping.sum(Sum::B1, || Ok(b_g1))?,
-            };
-            let second = SecondSums {
-                b_g2: keeping.sum(Sum::B2, || Ok(b_g2))?,
-                c: keeping.sum(Sum::C, || Ok(c))?,
-            };
-            return Ok((first, Some(second)));
-        }
-        let first = FirstSums {
-            a: keeping.sum(Sum::A, || sum_over_a(key, witness, signals))?,
-            b_g1: keeping.sum(Sum::B1, || sum_over_b_g1(key, witness, signals))?,
+            .any(|sum| keeping.has(*sum));
+        let (of_g1, of_g2) = match is_kept {
+            true => (None, None),
+            false => sums_together(key, witness, signals)?,
         };
-        Ok((first, None))
+        let [a, b_g1, c] = of_g1.map_or([None; 3], |sums| sums.map(Some));
+        let first = FirstSums {
+            a: keeping.sum(Sum::A, || a.map_or_else(|| sum_over_a(key, witness, signals), Ok))?,
+            b_g1: keeping.sum(Sum::B1, || {
+                b_g1.map_or_else(|| sum_over_b_g1(key, witness, signals), Ok)
+            })?,
+        };
+        let made = MadeSums {
+            b_g2: of_g2.map(|sum| keeping.sum(Sum::B2, || Ok(sum))).transpose()?,
+            c: c.map(|sum| keeping.sum(Sum::C, || Ok(sum))).transpose()?,
+        };
+        Ok((first, made))
     }
 
-    /// The sums over B2 and C, if they have not been made.
-    fn second_sums(&self, made: Option<SecondSums<E>>) -> Result<SecondSums<E>> {
-        if let Some(made) = made {
-            return Ok(made);
-        }
-        let signals = self.key.terms_of_signals(self.ranks.rank(), self.shares);
+    /// The sums over B2 and C, as far as they have not been made.
+    fn second_sums(&self, made: MadeSums<E>) -> Result<SecondSums<E>> {
+        let Self {
+            key,
+            witness,
+            keeping,
+            ..
+        } = *self;
+        let signals = key.terms_of_signals(self.ranks.rank(), self.shares);
         Ok(SecondSums {
-            b_g2: self
-                .keeping
-                .sum(Sum::B2, || sum_over_b_g2(self.key, self.witness, signals))?,
-            c: self
-                .keeping
-                .sum(Sum::C, || sum_over_c(self.key, self.witness, signals))?,
+            b_g2: match made.b_g2 {
+                Some(sum) => sum,
+                None => keeping.sum(Sum::B2, || sum_over_b_g2(key, witness, signals))?,
+            },
+            c: match made.c {
+                Some(sum) => sum,
+                None => keeping.sum(Sum::C, || sum_over_c(key, witness, signals))?,
+            },
         })
     }
 
@@ -652,6 +656,12 @@ struct FirstSums<E: PairingCurve> {
 struct SecondSums<E: PairingCurve> {
     b_g2: Projective<E::G2Config>,
     c: Projective<E::G1Config>,
+}
+
+/// What of them was made before.
+struct MadeSums<E: PairingCurve> {
+    b_g2: Option<Projective<E::G2Config>>,
+    c: Option<Projective<E::G1Config>>,
 }
 
 impl<E: PairingCurve> Sums<E> {

@@ -153,16 +153,20 @@ impl<E: PairingCurve> Sums<E> {
         };
         drop(quotient);
         let terms = Terms::first(shape.signals);
-        if let Some(([a, b_g1, c], b_g2)) = sums_together(key, witness, terms)? {
-            return Ok(Self { a, b_g1, b_g2, c, h });
-        }
-        Ok(Self {
-            a: sum_over_a(key, witness, terms)?,
-            b_g1: sum_over_b_g1(key, witness, terms)?,
-            b_g2: sum_over_b_g2(key, witness, terms)?,
-            c: sum_over_c(key, witness, terms)?,
-            h,
-        })
+        let (of_g1, of_g2) = sums_together(key, witness, terms)?;
+        let [a, b_g1, c] = match of_g1 {
+            Some(sums) => sums,
+            None => [
+                sum_over_a(key, witness, terms)?,
+                sum_over_b_g1(key, witness, terms)?,
+                sum_over_c(key, witness, terms)?,
+            ],
+        };
+        let b_g2 = match of_g2 {
+            Some(sum) => sum,
+            None => sum_over_b_g2(key, witness, terms)?,
+        };
+        Ok(Self { a, b_g1, b_g2, c, h })
     }
 
     /// The proof that they make.
@@ -179,26 +183,27 @@ impl<E: PairingCurve> Sums<E> {
     }
 }
 
-/// The sums over A, B1 and C, and that over B2.
+/// The sums over A, B1 and C, and that over B2, as far as they are made.
 pub(crate) type Together<E> = (
-    [Projective<<E as PairingGroups>::G1Config>; 3],
-    Projective<<E as PairingGroups>::G2Config>,
+    Option<[Projective<<E as PairingGroups>::G1Config>; 3]>,
+    Option<Projective<<E as PairingGroups>::G2Config>>,
 );
 
-/// Some terms of the sums over the witness as one job of an accelerator, which then has and sorts it once; `None` if the processor has
-/// to make them.
+/// Some terms of the sums over the witness as one job of an accelerator, which then has and sorts it once. What it
+/// does not make, the processor has to.
 pub(crate) fn sums_together<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
     terms: Terms,
-) -> Result<Option<Together<E>>> {
+) -> Result<Together<E>> {
     if witness.workspace().accelerator.is_none() {
-        return Ok(None);
+        return Ok((None, None));
     }
     let _step = step!(witness.workspace(), "sums over A, B1, C and B2");
     let first = [&key.a, &key.b_g1, &key.c];
     let sums = sums_of_terms::<E::G1Config, E::G2Config>(witness, terms, &first, &[&key.b_g2])?;
-    Ok(sums.and_then(|(first, second)| Some((first.try_into().ok()?, second.into_iter().next()?))))
+    let (of_g1, of_g2) = sums.unwrap_or_default();
+    Ok((of_g1.try_into().ok(), of_g2.into_iter().next()))
 }
 
 pub(crate) fn sum_over_a<E: PairingCurve>(

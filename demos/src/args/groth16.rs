@@ -9,17 +9,20 @@ use super::{Kept, OnRanks, Pairing, PlannedRanks, ProofOn};
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
 pub enum Groth16 {
-    /// Prove with a key and a witness. The proof is verified before it is written. Under mpirun, all ranks
-    /// prove together, each within a budget of its own, and rank 0 writes the files.
+    /// Prove with a key and a witness, or with each witness of a folder. A proof is verified before it is
+    /// written. Under mpirun, all ranks prove together, each within a budget of its own, and rank 0 writes the
+    /// files.
     Prove {
         /// The proving key: a .zkey or .arkzkey file, or a container that `groth16 import` made of one, for as many ranks
         /// as prove.
         key: PathBuf,
-        /// The witness: a .wtns file.
+        /// The witness: a .wtns file; or a folder, whose .wtns files are proved in the order of their names.
         witness: PathBuf,
-        /// The proof's new file, in JSON as snarkjs has it.
+        /// The proof's new file, in JSON as snarkjs has it. For a folder of witnesses a folder that is there:
+        /// NAME.wtns gives NAME.proof.json.
         proof: PathBuf,
-        /// The new file of public signals, in JSON as snarkjs has it.
+        /// The new file of public signals, in JSON as snarkjs has it. For a folder of witnesses a folder, for
+        /// NAME.public.json.
         public: PathBuf,
         /// Where sums and exchanges are kept.
         #[command(flatten)]

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::ProofOn;
+
 /// Prove over HTTP: keys are opened once, and all jobs share one budget.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
@@ -51,6 +53,9 @@ pub struct Serve {
     /// How long a body may stand still.
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
     pub body_timeout: Duration,
+    /// GPUs that take part in proofs, on which the points of keys stay.
+    #[command(flatten)]
+    pub gpu: ProofOn,
 }
 
 /// A time as people write it: a number with `ms`, `s`, `m`, `h` or, for seconds, nothing.

@@ -3,8 +3,10 @@
 mod commit;
 mod demo;
 mod groth16;
+mod groth16_folder;
 mod groth16_import;
 mod groth16_key;
+mod groth16_plan;
 mod keygen;
 pub mod msm;
 mod new;

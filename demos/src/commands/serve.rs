@@ -6,6 +6,7 @@ use serde::Serialize;
 use spillproof_engine::budget::ByteSize;
 use spillproof_server::{Server, Settings};
 
+use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Serve};
 use crate::log;
 use crate::run::{Result, Run};
@@ -15,6 +16,9 @@ use crate::signals;
 struct Served {
     address: String,
     keys: usize,
+    /// The jobs of GPUs, if any were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<Used>,
 }
 
 /// Runs the command.
@@ -24,8 +28,10 @@ struct Served {
 pub fn run(global: &Global, serve: &Serve) -> Result<()> {
     // It has no end, so its steps are counted, and not kept.
     log::without_steps();
+    serve.gpu.check_options()?;
     let mut run = Run::start(global);
-    let session = run.session(ByteSize::Auto)?;
+    let gpu = OnGpu::open(&serve.gpu.gpu, serve.gpu.offload.into())?;
+    let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
     let settings = Settings {
         parameters: serve.srs.clone(),
         listen: serve.listen,
@@ -42,9 +48,10 @@ pub fn run(global: &Global, serve: &Serve) -> Result<()> {
         ..Settings::new(serve.keys.clone())
     };
     let server = Server::bind(session, settings)?;
-    let served = Served {
+    let mut served = Served {
         address: server.address().to_string(),
         keys: server.keys(),
+        gpu: None,
     };
     let handle = server.handle();
     signals::hand_over(move || handle.drain());
@@ -59,6 +66,10 @@ pub fn run(global: &Global, serve: &Serve) -> Result<()> {
     ));
     server.run()?;
     run.say("all jobs have ended");
+    served.gpu = gpu.used();
+    if let Some(used) = &served.gpu {
+        run.say(used.said());
+    }
     run.finish_without_table("serve", &served)?;
     Ok(())
 }

@@ -47,7 +47,7 @@ void read_peers(State& s) {
     }
 }
 
-// FAKE_CUDA_FAIL=<call or any>:<n>:<code>[:lost]
+// FAKE_CUDA_FAIL=<call, kernel or any>:<n>:<code>[:lost]
 void read_failure(State& s) {
     const char* text = getenv("FAKE_CUDA_FAIL");
     if (!text) return;
@@ -132,17 +132,24 @@ static int enter_device(const char* name) {
     return device.fail_code;
 }
 
+// The answer of the injected failure, if this is its call.
+static int injected(const char* name) {
+    State& s = state();
+    const uint64_t of_this_name = ++s.calls_by_name[name];
+    const uint64_t index = s.fail_name.empty() ? s.calls : of_this_name;
+    if (s.fail_at == 0 || index != s.fail_at || (!s.fail_name.empty() && s.fail_name != name)) return 0;
+    s.failures++;
+    if (s.fail_is_final) lose(s.fail_code);
+    return s.fail_code;
+}
+
+int enter_kernel(const std::string& name) { return state().fail_name == name ? injected(name.c_str()) : 0; }
+
 int enter(const char* name) {
     State& s = state();
     s.calls++;
-    const uint64_t of_this_name = ++s.calls_by_name[name];
     if (s.lost) return s.lost;
-    const uint64_t index = s.fail_name.empty() ? s.calls : of_this_name;
-    if (s.fail_at != 0 && index == s.fail_at && (s.fail_name.empty() || s.fail_name == name)) {
-        s.failures++;
-        if (s.fail_is_final) lose(s.fail_code);
-        return s.fail_code;
-    }
+    if (const int answer = injected(name)) return answer;
     if (const int answer = enter_device(name)) return answer;
     progress();
     return s.lost;
@@ -181,7 +188,7 @@ EXPORT void fake_cuda_peers(int from, int to, int how) {
     state().peers_of[{from < to ? from : to, from < to ? to : from}] = static_cast<fake::Peers>(how);
 }
 
-// The n-th call from now of this name (null: any name) returns `code`; if `is_final`, all later calls, too.
+// The n-th call from now of this name, or launch of a kernel of this name (null: any call) returns `code`; if `is_final`, all later calls, too.
 EXPORT void fake_cuda_fail(const char* name, uint64_t nth, int code, int is_final) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     fake::State& s = state();

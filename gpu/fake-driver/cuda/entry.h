@@ -21,6 +21,8 @@ namespace fake {
 constexpr int lie = -1;
 
 int enter(const char* name);
+// Before a launch of this kernel.
+int enter_kernel(const std::string& name);
 Context* current_context();
 Stream* stream_of(void* handle);
 

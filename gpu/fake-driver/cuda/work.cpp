@@ -360,6 +360,7 @@ EXPORT int cuLaunchKernel(void* handle, unsigned gx, unsigned gy, unsigned gz, u
     const bool grid_fits = gx && gy && gz && gx <= 0x7FFFFFFF && gy <= 65535 && gz <= 65535;
     const bool block_fits = bx && by && bz && bx <= 1024 && by <= 1024 && bz <= 64 && uint64_t{bx} * by * bz <= 1024;
     if (!grid_fits || !block_fits || shared_bytes > function->second->shared_bytes_max) return invalid_value;
+    if (const int injected = enter_kernel(function->second->name)) return injected == lie ? success : injected;
     const auto run = function->second->run;
     auto copied = std::make_shared<Parameters>(parameters);
     enqueue(stream, [=] {

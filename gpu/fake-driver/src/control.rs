@@ -104,7 +104,8 @@ impl FakeDriver {
     }
 
     /// Makes the `nth` call from now (counted from 1) of this name, or of any name, return `code`; if `lost`,
-    /// all later calls, too. 0 means never.
+    /// all later calls, too. 0 means never. The name of a kernel stands for its launches, so that with
+    /// [`Code::Lie`] the results of one kernel are missing.
     pub fn fail(&self, name: Option<&str>, nth: u64, code: Code, lost: bool) {
         let name = name.map(|name| CString::new(name).expect("a name without zeros"));
         let start = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());

@@ -15,10 +15,10 @@
 //!
 //! A whole program runs under it through [`FakeDevice::command`], with settings in the environment:
 //! `FAKE_CUDA_DEVICES`, `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`,
-//! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call or any>:<n>:<code>[:lost]`; with code -1 the call does nothing
-//! and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that
-//! device), `FAKE_CUDA_PEERS` (`<from>-<to>:<none or atomics>`, several with commas: how two devices reach each
-//! other's memory, the lower number first).
+//! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call, kernel or any>:<n>:<code>[:lost]`; with code -1 the call, or the
+//! launch of that kernel, does nothing and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`,
+//! the n-th call of any kind on that device), `FAKE_CUDA_PEERS` (`<from>-<to>:<none or atomics>`, several with
+//! commas: how two devices reach each other's memory, the lower number first).
 
 mod build;
 mod control;

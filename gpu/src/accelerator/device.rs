@@ -11,8 +11,22 @@ use crate::ntt::{Ntt, NttPlan, NttSpec};
 use crate::program::{DeviceProgram, ProgramKernels};
 use crate::{Error, Gpu, Result, Vram};
 
-/// Points that stay take at most this part of the device memory, all together.
-const BASES_PART: u64 = 2;
+/// Points that stay leave this part of the device memory to the work of jobs, ...
+const WORK_PART: u64 = 4;
+/// ... and this much at least, or half of a budget that is smaller.
+const WORK_BYTES: u64 = 1 << 30;
+
+/// The most bytes of points that stay in so much device memory, all together.
+fn bases_bytes_max(vram_bytes: u64) -> u64 {
+    vram_bytes - (vram_bytes / WORK_PART).max(WORK_BYTES.min(vram_bytes / 2))
+}
+
+/// The least device memory in which so many bytes of points stay.
+fn least_vram_bytes(bases_bytes: u64) -> u64 {
+    let by_part = bases_bytes.div_ceil(WORK_PART - 1).saturating_mul(WORK_PART);
+    let with_work = bases_bytes.saturating_add(WORK_BYTES).max(by_part);
+    with_work.min(bases_bytes.saturating_mul(2))
+}
 
 /// Columns of points of sums on a device, or ids and a length for points that will be streamed there.
 #[derive(Debug)]
@@ -189,7 +203,7 @@ impl Device {
             smallest_bytes,
         };
         if bytes > self.bases_bytes_max()? {
-            return Err(too_small(BASES_PART * bytes));
+            return Err(too_small(least_vram_bytes(bytes)));
         }
         let slot_bytes = self.slots.slot_bytes_max(budget, false);
         let left_bytes = limit_bytes - bytes;
@@ -245,7 +259,7 @@ impl Device {
 
     /// The most bytes for all points that stay.
     fn bases_bytes_max(&mut self) -> Result<u64> {
-        Ok(self.vram_bytes()? / BASES_PART)
+        Ok(bases_bytes_max(self.vram_bytes()?))
     }
 
     fn bases_bytes(&self) -> u64 {
@@ -333,5 +347,41 @@ impl Device {
         }
         let kernels = Kernels::built_in(&self.gpu, self.cache.as_ref())?;
         Ok(self.kernels.insert(kernels).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_that_stay_leave_room_for_jobs() {
+        const GIB: u64 = 1 << 30;
+        for (vram_gib, points_gib) in [(1.0, 0.5), (2.0, 1.0), (3.0, 2.0), (4.0, 3.0), (16.0, 12.0)] {
+            let vram_bytes = (vram_gib * GIB as f64) as u64;
+            assert_eq!(
+                bases_bytes_max(vram_bytes) as f64,
+                points_gib * GIB as f64,
+                "{vram_gib}"
+            );
+        }
+        for bytes in [
+            0,
+            1,
+            5000,
+            GIB / 3,
+            GIB,
+            GIB + 1,
+            2 * GIB,
+            3 * GIB,
+            3 * GIB + 7,
+            100 * GIB,
+        ] {
+            let least = least_vram_bytes(bytes);
+            assert!(bases_bytes_max(least) >= bytes, "{bytes}");
+            // Rounded up by a part at most.
+            let fewer = least.saturating_sub(WORK_PART + 1);
+            assert!(bytes == 0 || bases_bytes_max(fewer) < bytes, "{bytes}");
+        }
     }
 }

@@ -172,12 +172,12 @@ impl GpuAccelerator {
     }
 
     /// Runs jobs on the first idle and usable device. If it fails, runs them on the next one from
-    /// the start. The book records the result.
+    /// the start. The book records the result. `work` may do fewer jobs, and changes their count.
     fn attempt<T>(
         &self,
         book: &Book,
         jobs: Jobs,
-        mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
+        mut work: impl FnMut(usize, &mut Device, &mut u64) -> Result<T, Stop>,
     ) -> spillproof_engine::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
         for number in 0..self.devices.len() {
@@ -188,9 +188,10 @@ impl GpuAccelerator {
                     continue;
                 }
             };
-            match work(number, &mut device).map_err(Stop::sorted) {
+            let mut done = jobs;
+            match work(number, &mut device, &mut done.count).map_err(Stop::sorted) {
                 Ok(result) => {
-                    book.done(number, jobs);
+                    book.done(number, done);
                     return Ok(Answer::Done(result));
                 }
                 Err(Stop::Host(error)) => return Err(error),
@@ -227,19 +228,37 @@ impl Accelerator for GpuAccelerator {
                 kind: JobKind::Sum,
                 count: job.count(),
             },
-            |_, device| {
+            |_, device, count| {
                 let one = JobSize::Sum(job.points()).worth(self.offload, device, budget)?;
-                let mut worth = one.times(sums::weight(job));
-                let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
-                self.book.taken(JobKind::Sum, &worth);
-                Ok(sums)
+                let sum_all = |device: &mut Device, job: &mut Sums<'_>| {
+                    let mut worth = one.times(sums::weight(job));
+                    let sums = sums::sum_all(device, job, HostRoom::all_of(budget), &mut worth)?;
+                    self.book.taken(JobKind::Sum, &worth);
+                    Ok(sums)
+                };
+                match sum_all(device, job) {
+                    // The buckets of G1 alone may fit.
+                    Err(Stop::Device(error)) if error.is_memory_short() && job.has_both_groups() => {
+                        let why = device.failed(&error);
+                        let of_g2 = std::mem::take(&mut job.bases.g2);
+                        let left = *count - job.count();
+                        let sums = sum_all(device, job);
+                        job.bases.g2 = of_g2;
+                        if sums.is_ok() {
+                            *count -= left;
+                            self.book.declined(&why, left);
+                        }
+                        sums
+                    }
+                    sums => sums,
+                }
             },
         )
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut begun = None;
-        self.attempt(&self.book, Jobs::one(JobKind::Transform), |_, device| {
+        self.attempt(&self.book, Jobs::one(JobKind::Transform), |_, device, _| {
             let mut worth = JobSize::Transform(job.log_n).worth(self.offload, device, budget)?;
             transform::transform(device, job, budget, &mut begun, &mut worth)?;
             self.book.taken(JobKind::Transform, &worth);
@@ -248,7 +267,7 @@ impl Accelerator for GpuAccelerator {
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device| {
+        self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device, _| {
             let mut worth = JobSize::Quotient(&CosetRequest::of(job)).worth(self.offload, device, budget)?;
             quotient::compute(device, job, budget, &mut worth)?;
             self.book.taken(JobKind::Quotient, &worth);

@@ -266,7 +266,7 @@ impl GpuAccelerator {
         mut fits: impl FnMut(&mut Device) -> Result<SizedCut, Stop>,
     ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let mut seconds = None;
-        let answer = self.attempt(book, jobs, |number, device| {
+        let answer = self.attempt(book, jobs, |number, device, _| {
             let worth = asked.worth(self.offload, device, budget);
             seconds = asked.known_seconds(device, budget).ok().flatten();
             worth?;

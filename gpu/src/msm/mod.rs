@@ -2,9 +2,11 @@
 //! a ring, buckets stay on the device.
 //!
 //! ```text
-//! for each chunk:  digits - sort - starts - lengths - sort - accumulate - extras - fold - merge      (kernels, one stream)
-//! at the end:      reduce - total, one point for each window to the host, which weighs them by 2^(c w)
+//! for each chunk:  kinds - sort - starts - lanes - digits - sort - starts - lengths - sort - accumulate (twice) - extras - fold - merge
+//! at the end:      reduce - total, one point for each window to the host, which weighs them by 2^(c w), and one of all ones
 //! ```
+//!
+//! Scalars of zero cost no more than to be found, and those of one and minus one an addition to each column of points.
 //!
 //! The method is in `gpu/kernels/msm.cuh`. [`MsmPlan`] chooses the width of windows and the length of chunks
 //! from the number of points and the budget of device memory, and gives the bytes that the job leases for its
@@ -44,8 +46,8 @@ use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
 use crate::stream::Stream;
 use crate::vram::Vram;
 use launch::{Grid, Kernel, launch};
-use plan::SUM_OF_POINT;
-use sort::{Pairs, Sort, SortSize};
+use plan::{KIND_BITS, SUM_OF_POINT};
+use sort::{Pairs, Sort, SortSize, pointer};
 
 const THREADS: u32 = 128;
 /// Dynamic shared memory that every device has.
@@ -108,6 +110,8 @@ struct MsmLauncher {
 
 #[derive(Debug)]
 struct Launches {
+    kinds: Kernel,
+    lanes: Kernel,
     digits: Kernel,
     sort: Sort,
     starts: Kernel,
@@ -133,6 +137,10 @@ struct Buffers {
     starts: DeviceBuffer,
     order: Pairs,
     counts: DeviceBuffer,
+    ones: DeviceBuffer,
+    bounds: DeviceBuffer,
+    lane_starts: DeviceBuffer,
+    lane_order: DeviceBuffer,
     partials: DeviceBuffer,
     totals: DeviceBuffer,
 }
@@ -145,6 +153,8 @@ impl Msm {
     pub fn new(vram: &Vram, kernels: &Kernels, plan: MsmPlan) -> Result<Self> {
         let sizes = plan.sizes();
         let launches = Launches {
+            kinds: kernels.kernel("spk_msm_kinds_bn254")?,
+            lanes: kernels.kernel("spk_msm_lanes")?,
             digits: kernels.kernel("spk_msm_digits_bn254")?,
             sort: Sort::new(kernels)?,
             starts: kernels.kernel("spk_msm_starts")?,
@@ -160,6 +170,10 @@ impl Msm {
             starts: vram.buffer(sizes.starts, "MSM runs")?,
             order: Pairs::new(vram, sizes.order, "MSM order of buckets")?,
             counts: vram.buffer(sizes.counts, "MSM sort")?,
+            ones: vram.buffer(sizes.ones, "MSM ones")?,
+            bounds: vram.buffer(sizes.bounds, "MSM kinds of scalars")?,
+            lane_starts: vram.buffer(sizes.lane_starts, "MSM runs of ones")?,
+            lane_order: vram.buffer(sizes.lane_order, "MSM order of lanes")?,
             partials: vram.buffer(sizes.partials, "MSM partial sums")?,
             totals: vram.buffer(sizes.totals, "MSM window sums")?,
         };
@@ -259,7 +273,7 @@ impl Msm {
         let (windows, bits) = (work.plan.windows(), work.plan.shape().window_bits);
         for group in work.plan.size().bases.each() {
             for _ in 0..work.plan.columns() {
-                let (own, others) = rest.split_at((windows * sum_bytes(group)) as usize);
+                let (own, others) = rest.split_at(((windows + 1) * sum_bytes(group)) as usize);
                 rest = others;
                 match group {
                     Group::G1 => totals.g1.push(combine::<g1::Config>(own, bits)?),
@@ -327,8 +341,8 @@ impl MsmLauncher {
             let runs = self.sort(chunk.stream, scalars, n)?;
             let mut points = (0..).zip(&points);
             points.try_for_each(|(base, (group, points))| {
-                let sums =
-                    Argument::BufferAt(&self.buffers.buckets, self.place(base, column, self.plan.items()));
+                let sums = self.places_of_sums(base, column);
+                let sums = sums.map(|place| Argument::BufferAt(&self.buffers.buckets, place));
                 self.add_sorted(chunk.stream, *group, *points, &runs, sums)
             })
         })
@@ -342,13 +356,68 @@ impl MsmLauncher {
         SUM_OF_POINT * count * before
     }
 
+    /// The places of the first bucket of a sum and of its first lane, which is behind its buckets.
+    fn places_of_sums(&self, base: u64, column: u64) -> [u64; 2] {
+        let items = self.plan.items();
+        let place = self.place(base, column, items + self.plan.lanes());
+        let group = self.plan.size().bases.group_of(base);
+        [place, place + items * sum_bytes(group)]
+    }
+
+    /// Queues the kernels that put the indices of `n` scalars in the order of their kinds: those that are neither zero nor
+    /// one, whose end is the first of `bounds`, then ones, which lanes share. Returns the list.
+    fn by_kind(&self, stream: &Stream, scalars: Argument<'_>, n: u64) -> Result<&DeviceBuffer> {
+        let (kernels, buffers) = (&self.launches, &self.buffers);
+        let pairs = buffers.pairs.unsorted();
+        let [keys, values] = [pairs.keys, pairs.values].map(Argument::Buffer);
+        let n32 = Argument::Word32(n as u32);
+        let threads = Grid::for_threads(n, THREADS)?;
+        launch(&kernels.kinds, stream, threads, &[scalars, n32, keys, values])?;
+        let size = SortSize {
+            pairs: n,
+            length: None,
+            rows: 1,
+            bits: KIND_BITS,
+        };
+        let sorted = kernels.sort.sort(stream, &buffers.pairs, &buffers.counts, size)?;
+        let arguments = [
+            Argument::Buffer(sorted.keys),
+            n32,
+            pointer(None),
+            Argument::Word32(1),
+            Argument::Buffer(&buffers.bounds),
+        ];
+        launch(
+            &kernels.starts,
+            stream,
+            Grid::for_threads(2, THREADS)?,
+            &arguments,
+        )?;
+        let lanes = self.plan.lanes();
+        let arguments = [
+            Argument::Buffer(&buffers.bounds),
+            Argument::Word32(lanes as u32),
+            Argument::Buffer(&buffers.lane_starts),
+            Argument::Buffer(&buffers.lane_order),
+        ];
+        launch(
+            &kernels.lanes,
+            stream,
+            Grid::for_threads(lanes + 1, THREADS)?,
+            &arguments,
+        )?;
+        Ok(sorted.values)
+    }
+
     /// Queues the kernels that sort the digits of `n` scalars into runs, and the runs by their lengths.
     fn sort(&self, stream: &Stream, scalars: Argument<'_>, n: u64) -> Result<Runs<'_>> {
         let (plan, kernels, buffers) = (&self.plan, &self.launches, &self.buffers);
         let (windows, items, shape) = (plan.windows(), plan.items(), plan.shape());
         let [n32, windows32, buckets32, items32, split32] =
             [n, windows, plan.buckets(), items, shape.split].map(|value| Argument::Word32(value as u32));
-        let starts = Argument::Buffer(&buffers.starts);
+        let [starts, ones] = [&buffers.starts, &buffers.ones].map(Argument::Buffer);
+        let bounds = Argument::Buffer(&buffers.bounds);
+        let listed = Argument::Buffer(self.by_kind(stream, scalars, n)?);
 
         let pairs = buffers.pairs.unsorted();
         let bits = Argument::Word32(shape.window_bits);
@@ -357,18 +426,22 @@ impl MsmLauncher {
             &kernels.digits,
             stream,
             Grid::for_threads(n, THREADS)?,
-            &[scalars, n32, bits, windows32, keys, values],
+            &[scalars, listed, bounds, n32, bits, windows32, keys, values, ones],
         )?;
         let counts = &buffers.counts;
+        // Of each row there are only the digits of scalars that are neither zero nor one: the first of the bounds.
+        let length = Some(&buffers.bounds);
         let size = SortSize {
             pairs: n,
+            length,
             rows: windows,
             bits: shape.window_bits,
         };
         let sorted = kernels.sort.sort(stream, &buffers.pairs, counts, size)?;
         let [keys, values] = [sorted.keys, sorted.values].map(Argument::Buffer);
         let ends = by_windows(Grid::for_threads(plan.buckets() + 1, THREADS)?, windows);
-        launch(&kernels.starts, stream, ends, &[keys, n32, buckets32, starts])?;
+        let arguments = [keys, n32, pointer(length), buckets32, starts];
+        launch(&kernels.starts, stream, ends, &arguments)?;
 
         let order = buffers.order.unsorted();
         let [order_keys, order_values] = [order.keys, order.values].map(Argument::Buffer);
@@ -380,6 +453,7 @@ impl MsmLauncher {
         )?;
         let size = SortSize {
             pairs: items,
+            length: None,
             rows: 1,
             bits: plan.order_bits(),
         };
@@ -399,7 +473,7 @@ impl MsmLauncher {
         group: Group,
         points: Argument<'_>,
         runs: &Runs<'_>,
-        sums: Argument<'_>,
+        [sums, of_lanes]: [Argument<'_>; 2],
     ) -> Result<()> {
         let (plan, kernels, buffers) = (&self.plan, self.launches.of_groups.of(group), &self.buffers);
         let Runs {
@@ -419,6 +493,26 @@ impl MsmLauncher {
             all_items,
             &[
                 points, values, starts, order, n32, buckets32, items32, split32, sums,
+            ],
+        )?;
+        // The runs of lanes, which are as long as they are, in the one row of ones.
+        let [ones, lane_starts, lane_order] =
+            [&buffers.ones, &buffers.lane_starts, &buffers.lane_order].map(Argument::Buffer);
+        let [lanes32, whole32] = [plan.lanes() as u32, u32::MAX].map(Argument::Word32);
+        launch(
+            &kernels.accumulate,
+            stream,
+            Grid::for_threads(plan.lanes(), THREADS)?,
+            &[
+                points,
+                ones,
+                lane_starts,
+                lane_order,
+                n32,
+                lanes32,
+                lanes32,
+                whole32,
+                of_lanes,
             ],
         )?;
         // No run of points is longer than one piece.
@@ -453,7 +547,7 @@ impl MsmLauncher {
         )
     }
 
-    /// Queues the kernels that reduce each window of a sum to one point.
+    /// Queues the kernels that reduce each window of a sum to one point, and its lanes.
     fn reduce(&self, stream: &Stream, base: u64, column: u64) -> Result<()> {
         let (plan, buffers) = (&self.plan, &self.buffers);
         let group = plan.size().bases.group_of(base);
@@ -462,8 +556,10 @@ impl MsmLauncher {
         let [buckets32, segment32, segments32] =
             [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
         let partials = Argument::Buffer(&buffers.partials);
-        let sums = Argument::BufferAt(&buffers.buckets, self.place(base, column, plan.items()));
-        let totals = Argument::BufferAt(&buffers.totals, self.place(base, column, windows));
+        let [sums, of_lanes] = self.places_of_sums(base, column);
+        let [sums, of_lanes] = [sums, of_lanes].map(|place| Argument::BufferAt(&buffers.buckets, place));
+        let total = self.place(base, column, windows + 1);
+        let totals = Argument::BufferAt(&buffers.totals, total);
         // A point in shared memory, as `Shared` of the kernels has it.
         let place_bytes = sum_bytes(group) as u32 + 16;
         let threads = (SHARED_BYTES / (2 * place_bytes)).min(THREADS) / 32 * 32;
@@ -477,13 +573,25 @@ impl MsmLauncher {
             grid,
             &[sums, buckets32, segment32, segments32, partials],
         )?;
-        let threads = segments.next_power_of_two().min(u64::from(THREADS)) as u32;
-        let grid = Grid {
-            blocks: (1, windows as u32, 1),
-            threads: (threads, 1, 1),
-            shared_bytes: threads * place_bytes,
+        let summed_up = |from: Argument<'_>, rows: u64, count: u64, to: Argument<'_>| {
+            let threads = count.next_power_of_two().min(u64::from(THREADS)) as u32;
+            let grid = Grid {
+                blocks: (1, rows as u32, 1),
+                threads: (threads, 1, 1),
+                shared_bytes: threads * place_bytes,
+            };
+            launch(
+                &kernels.total,
+                stream,
+                grid,
+                &[from, Argument::Word32(count as u32), to],
+            )
         };
-        launch(&kernels.total, stream, grid, &[partials, segments32, totals])
+        summed_up(partials, windows, segments, totals)?;
+        let of_ones = Argument::BufferAt(&buffers.totals, total + windows * sum_bytes(group));
+        let rows = plan.lane_rows();
+        summed_up(of_lanes, rows, plan.lanes() / rows, partials)?;
+        summed_up(partials, 1, rows, of_ones)
     }
 }
 
@@ -494,21 +602,26 @@ fn by_windows(grid: Grid, windows: u64) -> Grid {
     }
 }
 
-/// The sum over all windows w of the window's sum times 2^(c w).
+/// The sum over all windows w of the window's sum times 2^(c w), and that of the ones, which is the last.
 fn combine<P: SWCurveConfig<BaseField: Field<BasePrimeField = Fq>>>(
     sums: &[u8],
     window_bits: u32,
 ) -> Result<Projective<P>> {
     let coordinates = 4 * P::BaseField::extension_degree() as usize;
     let mut result = Projective::<P>::ZERO;
-    for (window, sum) in sums.chunks_exact(32 * coordinates).enumerate().rev() {
+    let on_the_curve = |what: &dyn std::fmt::Display, sum: &[u8]| {
+        point::<P>(sum).ok_or_else(|| Error::Wrong {
+            what: format!("the sum of {what}, a point off the curve"),
+        })
+    };
+    let (windows, of_ones) = sums.split_at(sums.len().saturating_sub(32 * coordinates));
+    for (window, sum) in windows.chunks_exact(32 * coordinates).enumerate().rev() {
         for _ in 0..window_bits {
             result.double_in_place();
         }
-        result += point::<P>(sum).ok_or_else(|| Error::Wrong {
-            what: format!("the sum of window {window}, a point off the curve"),
-        })?;
+        result += on_the_curve(&format_args!("window {window}"), sum)?;
     }
+    result += on_the_curve(&"ones", of_ones)?;
     Ok(result)
 }
 

@@ -18,6 +18,8 @@ pub const SCALAR_BYTES: u64 = accelerator::SCALAR_BYTES as u64;
 const SIGNED_BITS: u32 = 255;
 /// A bucket has four coordinates, X, Y, ZZ, ZZZ, and a point has two.
 pub(super) const SUM_OF_POINT: u64 = 2;
+/// Bits of the kind of a scalar.
+pub(super) const KIND_BITS: u32 = 2;
 const WORD_BYTES: u64 = 4;
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 /// Shorter chunks would spend their time on launches.
@@ -40,6 +42,13 @@ const SPLIT_MIN: u64 = 16;
 const SPLIT_MAX: u64 = 1 << 15;
 /// Threads that keep a device busy: two thousand for each of 32 multiprocessors.
 const THREADS_WANTED: u64 = 1 << 16;
+/// Ones of a chunk, if half of its scalars are, are summed by lanes of at least half as many.
+const POINTS_OF_A_LANE: u64 = 64;
+/// The first of two steps leaves at most so many sums of lanes.
+const LANE_ROWS_MAX: u64 = 128;
+/// Words on the device: the ends of the scalars that are neither zero nor one, and of the ones.
+const BOUNDS: u64 = 2;
+
 /// The first chunk is this part of a full one, so that the first copy is short.
 const FIRST_PART: u64 = 8;
 
@@ -116,6 +125,11 @@ pub(super) struct Sizes {
     /// One of four equal buffers, as `pairs`.
     pub order: u64,
     pub counts: u64,
+    /// Values of ones.
+    pub ones: u64,
+    pub bounds: u64,
+    pub lane_starts: u64,
+    pub lane_order: u64,
     pub partials: u64,
     pub totals: u64,
 }
@@ -376,6 +390,10 @@ impl MsmPlan {
             sizes.buckets,
             sizes.starts,
             sizes.counts,
+            sizes.ones,
+            sizes.bounds,
+            sizes.lane_starts,
+            sizes.lane_order,
             sizes.partials,
             sizes.totals,
         ];
@@ -423,7 +441,7 @@ impl MsmPlan {
         let chunks: u64 = pieces
             .map(|piece| self.launches_of(piece.bytes / self.element_bytes()))
             .sum();
-        Ok(self.columns() * chunks + 2 * self.size.sums())
+        Ok(self.columns() * chunks + 4 * self.size.sums())
     }
 
     /// Launches of a chunk for one column of scalars.
@@ -435,9 +453,10 @@ impl MsmPlan {
         } else {
             0
         };
-        3 + sort(points, self.windows(), self.shape.window_bits)
+        6 + sort(points, 1, KIND_BITS)
+            + sort(points, self.windows(), self.shape.window_bits)
             + sort(self.items(), 1, self.order_bits())
-            + self.size.bases.count() * (1 + pieces)
+            + self.size.bases.count() * (2 + pieces)
     }
 
     fn cost(&self) -> f64 {
@@ -455,6 +474,17 @@ impl MsmPlan {
             + items * additions * cost::REDUCED;
         let copied = points * alone * self.element_bytes() as f64 / ELEMENT_BYTES as f64;
         self.columns() as f64 * of_a_column + copied
+    }
+
+    /// Lanes of a sum: as many threads as keep a device busy, or fewer that have some work.
+    pub(super) fn lanes(&self) -> u64 {
+        let lanes = self.shape.chunk_points / POINTS_OF_A_LANE;
+        lanes.clamp(1, THREADS_WANTED).next_power_of_two()
+    }
+
+    /// Rows of the lanes of a sum, each of which is summed up first.
+    pub(super) fn lane_rows(&self) -> u64 {
+        self.lanes().min(LANE_ROWS_MAX)
     }
 
     /// Buckets of all windows.
@@ -484,7 +514,9 @@ impl MsmPlan {
     pub(super) fn sizes(&self) -> Sizes {
         let (windows, buckets, items) = (self.windows(), self.buckets(), self.items());
         let points = self.shape.chunk_points;
-        let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
+        let counts = [(points, windows), (points, 1), (items, 1)];
+        let counts = counts.map(|(n, rows)| super::sort::count_words(n, rows));
+        let counts = counts.into_iter().fold(0, u64::max);
         let of_each = self.columns() * SUM_OF_POINT * self.size.bases.point_bytes();
         let widest = match self.size.bases.g2 {
             0 => Group::G1,
@@ -492,13 +524,18 @@ impl MsmPlan {
         };
         Sizes {
             chunk: points * self.element_bytes(),
-            buckets: of_each * items,
+            buckets: of_each * (items + self.lanes()),
             pairs: WORD_BYTES * windows * points,
             starts: WORD_BYTES * windows * (buckets + 1),
             order: WORD_BYTES * items,
             counts: WORD_BYTES * counts,
-            partials: sum_bytes(widest) * windows * self.slots(points).max(self.segments()),
-            totals: of_each * windows,
+            ones: WORD_BYTES * points,
+            bounds: WORD_BYTES * BOUNDS,
+            lane_starts: WORD_BYTES * (self.lanes() + 1),
+            lane_order: WORD_BYTES * self.lanes(),
+            partials: sum_bytes(widest)
+                * (windows * self.slots(points).max(self.segments())).max(self.lane_rows()),
+            totals: of_each * (windows + 1),
         }
     }
 }

@@ -110,13 +110,20 @@ impl Pairs {
 }
 
 /// What is sorted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SortSize {
-    /// Pairs of a row.
+#[derive(Clone, Copy)]
+pub(super) struct SortSize<'a> {
+    /// Pairs of a row, or the most of them.
     pub pairs: u64,
+    /// The word on the device that says how many there are.
+    pub length: Option<&'a DeviceBuffer>,
     pub rows: u64,
     /// Bits of a key.
     pub bits: u32,
+}
+
+/// A pointer to the first word of a buffer, or none.
+pub(super) fn pointer(buffer: Option<&DeviceBuffer>) -> Argument<'_> {
+    buffer.map_or(Argument::Word64(0), Argument::Buffer)
 }
 
 /// The kernels.
@@ -142,9 +149,15 @@ impl Sort {
         stream: &Stream,
         pairs_of: &'pairs Pairs,
         counts: &DeviceBuffer,
-        size: SortSize,
+        size: SortSize<'_>,
     ) -> Result<PairBuffers<'pairs>> {
-        let SortSize { pairs: n, rows, bits } = size;
+        let SortSize {
+            pairs: n,
+            length,
+            rows,
+            bits,
+        } = size;
+        let length = pointer(length);
         let cut = Cut::of(n, rows);
         let (threads, tiles) = (cut.threads, n.div_ceil(cut.tile));
         let grid = |words: u32| Grid {
@@ -173,7 +186,7 @@ impl Sort {
                 &self.count,
                 stream,
                 grid(1 << digit_bits),
-                &[keys, n, shift, bits, tile, Argument::Buffer(counts)],
+                &[keys, n, length, shift, bits, tile, Argument::Buffer(counts)],
             )?;
             launch(
                 &self.scan,
@@ -189,6 +202,7 @@ impl Sort {
                     keys,
                     Argument::Buffer(from.values),
                     n,
+                    length,
                     shift,
                     bits,
                     tile,

@@ -162,6 +162,42 @@ fn scalars_cross_once_for_columns_of_both_groups() {
     });
 }
 
+/// Device memory that is too little for buckets of G2 may be enough for those of G1.
+#[test]
+fn where_g2_does_not_fit_g1_is_summed() {
+    const TEST: &str = "where_g2_does_not_fit_g1_is_summed";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let case = Case::new(300, TEST);
+        let mut made = Vec::new();
+        for vram_kib in [40, 60, 70, 80, 90, 100, 110, 130, 160, 200, 300] {
+            driver.reset(1, 64 << 20);
+            let accelerator = accelerator(ByteSize::Bytes(vram_kib << 10), Offload::Always);
+            let session = session(Some(&accelerator), 8 << 20);
+            let columns = case.columns(&session);
+            let sums = columns.sums(&session);
+            let report = accelerator.report();
+            let what = format!("{vram_kib} KiB: {report}");
+            let (of_g1, of_g2) = sums.unwrap_or_default();
+            assert!(of_g1.is_empty() || of_g1 == case.expected.0, "{what}");
+            assert!(of_g2.is_empty() || of_g2 == case.expected.1, "{what}");
+            made.push((of_g1.len(), of_g2.len()));
+            let count = (of_g1.len() + of_g2.len()) as u64;
+            assert_eq!(
+                (report.sums(), report.by_the_processor()),
+                (count, 4 - count),
+                "{what}"
+            );
+            assert!(driver.peak_bytes(0) <= vram_kib << 10, "{what}");
+            drop(columns);
+            all_is_given_back(session, accelerator, driver, &what);
+        }
+        assert!(made.is_sorted(), "{made:?}");
+        made.dedup();
+        assert_eq!(made, [(0, 0), (3, 0), (3, 1)]);
+    });
+}
+
 /// Points of a key stay for the next proof, all columns or none.
 #[test]
 fn columns_of_both_groups_stay() {
@@ -207,6 +243,13 @@ fn failing(driver: &FakeDriver, case: &Case, code: Code, lost: bool) {
         }
         let what = format!("call {nth:?}, {code:?}, lost: {lost}");
         let report = match columns.sums(&session) {
+            // Short of memory, it makes those of G1.
+            Some((of_g1, of_g2)) if of_g2.is_empty() => {
+                assert_eq!(of_g1, case.expected.0, "{what}");
+                assert_eq!(accelerator.report().sums(), 3, "{what}");
+                assert_eq!(code, Code::OutOfMemory, "{what}");
+                accelerator.report()
+            }
             Some(sums) => {
                 assert_eq!(sums, case.expected, "{what}");
                 assert_eq!(accelerator.report().sums(), 4, "{what}");

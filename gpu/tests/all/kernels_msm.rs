@@ -1,7 +1,7 @@
 //! MSMs by the kernels, in chunks with buckets that stay, against arkworks.
 
 use ark_ec::{CurveGroup, VariableBaseMSM};
-use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_ff::{AdditiveGroup, Field, One, UniformRand, Zero};
 use rand::Rng;
 
 use crate::support::kernels::Kernels;
@@ -21,6 +21,12 @@ fn check<C: Curve>(
     for (points, scalars) in points.chunks(chunk).zip(scalars.chunks(chunk)) {
         msm.add(points, scalars);
     }
+    let ones = scalars
+        .iter()
+        .filter(|scalar| scalar.is_one() || (-**scalar).is_one());
+    let zeros = scalars.iter().filter(|scalar| scalar.is_zero());
+    assert_eq!(msm.ones, ones.count(), "{what}");
+    assert_eq!(msm.others + msm.ones, scalars.len() - zeros.count(), "{what}");
     let found = msm.finish(segment);
     assert_eq!(
         found,

@@ -13,6 +13,7 @@ mod curves;
 mod files;
 mod history;
 mod json;
+mod on_device;
 mod powers;
 mod proofs;
 mod published;

@@ -61,6 +61,11 @@ pub fn input<T: Copy>(values: &[T]) -> Argument<'_> {
     }))
 }
 
+/// A null address.
+pub fn none() -> Argument<'static> {
+    input::<u32>(&[])
+}
+
 /// A buffer that a kernel writes, and may read.
 pub fn output<T: Copy>(values: &mut [T]) -> Argument<'_> {
     // SAFETY: as above, and any bits are an element.

@@ -8,9 +8,11 @@ use ark_ff::{AdditiveGroup, One, PrimeField};
 use super::curves::{
     AffineWords, Base, Coordinate, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of,
 };
-use super::{Kernels, Words, input, output, word, words};
+use super::{Kernels, Words, input, none, output, word, words};
 
 const BLOCK: usize = 64;
+/// Sums of ones.
+const LANES: usize = 8;
 /// Bits that are sorted in shared memory at a time, of digits of twice as many.
 const SPLIT_BITS: u32 = 4;
 const DIGIT_BITS: u32 = 2 * SPLIT_BITS;
@@ -24,7 +26,11 @@ pub struct Msm<'a, C: Curve> {
     buckets: usize,
     /// Longest run of a thread.
     split: usize,
+    /// Of buckets, then of lanes.
     sums: Vec<XyzzWords<C>>,
+    /// How many digits of each window were sorted, and how many ones were listed, of all chunks.
+    pub others: usize,
+    pub ones: usize,
     curve: PhantomData<C>,
 }
 
@@ -39,7 +45,9 @@ impl<'a, C: Curve> Msm<'a, C> {
             windows,
             buckets,
             split,
-            sums: vec![[Base::<C>::ZEROS; 4]; windows * buckets],
+            sums: vec![[Base::<C>::ZEROS; 4]; windows * buckets + LANES],
+            others: 0,
+            ones: 0,
             curve: PhantomData,
         }
     }
@@ -55,7 +63,41 @@ impl<'a, C: Curve> Msm<'a, C> {
         let items32 = items as u32;
         let blocks = n.div_ceil(BLOCK).min(7);
 
+        let mut listed = Pairs::new(n);
+        let kinds = format!("spk_msm_kinds_{}", C::DIGITS);
+        kernels.launch(
+            &kinds,
+            (blocks, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&scalars),
+                word(n32),
+                output(&mut listed.keys),
+                output(&mut listed.values),
+            ],
+        );
+        listed.sort(kernels, n, 1, 2);
+        let mut bounds = vec![u32::MAX; 2];
+        kernels.launch(
+            "spk_msm_starts",
+            (1, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&listed.keys),
+                word(n32),
+                none(),
+                word(1),
+                output(&mut bounds),
+            ],
+        );
+        self.others += bounds[0] as usize;
+        self.ones += (bounds[1] - bounds[0]) as usize;
+        let length = &bounds[..1];
+
         let mut pairs = Pairs::new(n * windows);
+        let mut ones = vec![u32::MAX; n];
         let digits = format!("spk_msm_digits_{}", C::DIGITS);
         kernels.launch(
             &digits,
@@ -64,14 +106,19 @@ impl<'a, C: Curve> Msm<'a, C> {
             0,
             vec![
                 input(&scalars),
+                input(&listed.values),
+                input(&bounds),
                 word(n32),
                 word(self.window_bits),
                 word(windows as u32),
                 output(&mut pairs.keys),
                 output(&mut pairs.values),
+                output(&mut ones),
             ],
         );
-        pairs.sort(kernels, n, windows, self.window_bits);
+        let written = pairs.keys.iter().filter(|key| **key != u32::MAX).count();
+        assert_eq!(written, windows * bounds[0] as usize, "digits of zeros and ones");
+        pairs.sort_some(kernels, n, Some(length), windows, self.window_bits);
 
         let mut starts = vec![u32::MAX; windows * (buckets + 1)];
         kernels.launch(
@@ -82,6 +129,7 @@ impl<'a, C: Curve> Msm<'a, C> {
             vec![
                 input(&pairs.keys),
                 word(n32),
+                input(length),
                 word(buckets32),
                 output(&mut starts),
             ],
@@ -120,6 +168,37 @@ impl<'a, C: Curve> Msm<'a, C> {
                 word(items32),
                 word(split32),
                 output(&mut self.sums),
+            ],
+        );
+        let (mut lane_starts, mut lane_order) = (vec![u32::MAX; LANES + 1], vec![u32::MAX; LANES]);
+        let lanes = LANES as u32;
+        kernels.launch(
+            "spk_msm_lanes",
+            (1, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&bounds),
+                word(lanes),
+                output(&mut lane_starts),
+                output(&mut lane_order),
+            ],
+        );
+        kernels.launch(
+            &accumulate,
+            (1, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&points),
+                input(&ones),
+                input(&lane_starts),
+                input(&lane_order),
+                word(n32),
+                word(lanes),
+                word(lanes),
+                word(u32::MAX),
+                output(&mut self.sums[items..]),
             ],
         );
 
@@ -206,13 +285,20 @@ impl<'a, C: Curve> Msm<'a, C> {
         let mut totals = arbitrary::<C>(self.windows);
         let total = format!("spk_msm_total_{}", C::NAME);
         let block = 16;
-        self.kernels.launch(
-            &total,
-            (1, self.windows),
-            block,
-            block * shared_bytes,
-            vec![input(&parts), word(segments as u32), output(&mut totals)],
-        );
+        let summed_up = |rows, from: &[XyzzWords<C>], to: &mut [XyzzWords<C>]| {
+            self.kernels.launch(
+                &total,
+                (1, rows),
+                block,
+                block * shared_bytes,
+                vec![input(from), word((from.len() / rows) as u32), output(to)],
+            );
+        };
+        summed_up(self.windows, &parts, &mut totals);
+        let lanes = &self.sums[self.windows * self.buckets..];
+        let (mut rows, mut of_ones) = (arbitrary::<C>(LANES / 4), arbitrary::<C>(1));
+        summed_up(LANES / 4, lanes, &mut rows);
+        summed_up(1, &rows, &mut of_ones);
         let mut sum = Sum::<C>::ZERO;
         for total in totals.iter().rev() {
             for _ in 0..self.window_bits {
@@ -220,6 +306,7 @@ impl<'a, C: Curve> Msm<'a, C> {
             }
             sum += point_of::<C>(total);
         }
+        sum += point_of::<C>(&of_ones[0]);
         sum.into_affine()
     }
 }
@@ -245,6 +332,11 @@ impl Pairs {
 
     /// Sorts each of `rows` rows of `n` pairs by keys of `bits` bits.
     pub fn sort(&mut self, kernels: &Kernels, n: usize, rows: usize, bits: u32) {
+        self.sort_some(kernels, n, None, rows, bits);
+    }
+
+    /// The same of the first pairs of each row, as many as a word says.
+    pub fn sort_some(&mut self, kernels: &Kernels, n: usize, length: Option<&[u32]>, rows: usize, bits: u32) {
         let block = 32;
         // A tile of two blocks of pairs and a part of one.
         let tile = 5 * block * SORT_RUN / 2;
@@ -253,7 +345,16 @@ impl Pairs {
         let mut counts = vec![u32::MAX; (tiles * rows) << DIGIT_BITS];
         for shift in (0..bits).step_by(DIGIT_BITS as usize) {
             let digit_bits = DIGIT_BITS.min(bits - shift);
-            let numbers = || [word(n as u32), word(shift), word(digit_bits), word(tile as u32)];
+            let numbers = || {
+                let length = input(length.unwrap_or_default());
+                [
+                    word(n as u32),
+                    length,
+                    word(shift),
+                    word(digit_bits),
+                    word(tile as u32),
+                ]
+            };
             let mut counted = vec![input(&self.keys)];
             counted.extend(numbers());
             counted.push(output(&mut counts));
