@@ -195,9 +195,9 @@ fn a_folder_of_witnesses_is_proved() {
     assert_eq!(value["unproved"].as_array().unwrap().len(), 0, "{value}");
     all_verify(&["one", "two", "three.x"]);
 
-    // A device that is lost at the second.
+    // A device that is lost at the second: a proof has 6 to 8 chunks of scalars.
     let mut lost = under(&device);
-    lost.env("FAKE_CUDA_FAIL", "cuLaunchKernel:300:719:lost");
+    lost.env("FAKE_CUDA_FAIL", "spk_msm_digits_bn254:10:719:lost");
     let (value, output) = prove(lost);
     assert!(output.status.success(), "{output:?}");
     let sums = value["gpu"]["sums"].as_u64().unwrap();
@@ -243,6 +243,7 @@ fn folders_that_cannot_be_proved_are_refused() {
     for (line, reason) in [
         ("empty some some", "no .wtns file"),
         ("some proof.json some", "PROOF, proof.json, is none"),
+        ("some nowhere nowhere", "PROOF, nowhere, is none"),
         ("some some public.json", "PUBLIC, public.json, is none"),
         (
             "some some some --checkpoint kept --checkpoint-key key",

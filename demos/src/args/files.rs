@@ -273,11 +273,15 @@ impl Groth16 {
                 gpu: _,
                 report,
                 on,
-            } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
-                .and_streams("PUBLIC", Some(public))
-                .and_streams("--report", report.as_ref())
-                .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref())
-                .and_messages(&on.messages),
+            } => match witness.is_dir() {
+                // The command looks at folders.
+                true => Files::new([("KEY", key)], []),
+                false => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
+                    .and_streams("PUBLIC", Some(public)),
+            }
+            .and_streams("--report", report.as_ref())
+            .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref())
+            .and_messages(&on.messages),
             Self::Setup { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])
             }

@@ -151,7 +151,7 @@ fn a_device_that_fails_leaves_its_part_to_the_others() {
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         // Enough memory for a sum, and not for a whole transform.
-        let vram_bytes = 134 << 10;
+        let vram_bytes = 136 << 10;
         let plan = NttPlan::new(N.ilog2(), vram_bytes, 1 << 20).unwrap();
         assert!(matches!(plan.method(), NttMethod::TwoSteps { .. }), "{plan:?}");
         let once = one_fails(driver, (2, vram_bytes), 3, (Code::InvalidValue, false));
