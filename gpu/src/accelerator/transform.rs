@@ -1,8 +1,7 @@
 //! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
 //!
 //! In two steps the data crosses to the device twice and to the disk once more, through the ends of
-//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks. Chunks then
-//! have a power of two of elements.
+//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};
@@ -19,11 +18,7 @@ use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec};
 /// The plan of a transform of 2^`log_n` elements.
 pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
     let slot_bytes = device.slots.slot_bytes_max(budget, true);
-    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?;
-    Ok(match plan.method() {
-        NttMethod::InDeviceMemory => plan,
-        NttMethod::TwoSteps { .. } => plan.with_even_chunks(),
-    })
+    Ok(NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?)
 }
 
 /// The matrix of a transform in two steps; `None` for a whole one.

@@ -42,15 +42,10 @@ impl Ntt {
         }
         let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
         let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
-        let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
         let device = NttObjects {
             kernel,
             tables,
-            array: array()?,
-            other: match plan.method() {
-                NttMethod::InDeviceMemory => Some(array()?),
-                NttMethod::TwoSteps { .. } => None,
-            },
+            array: vram.buffer(plan.array_bytes(), "NTT array")?,
         };
         let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
         let mut content = Tables::new();
@@ -96,8 +91,13 @@ impl Ntt {
         let (launcher, plan) = (&self.launcher, self.launcher.plan);
         let total_bytes = plan.total_bytes();
         let mut source = Input { plan, from };
-        self.ring
-            .fill_buffer(launcher.array(), total_bytes, slots.upload, &mut source)?;
+        let job = RingJob {
+            total_bytes,
+            upload: Some((slots.upload, &mut source)),
+            arrays: &[],
+            download: None,
+        };
+        self.ring.run_job(job, &mut |chunk| launcher.place(&chunk))?;
         launcher.whole(self.ring.stream())?;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
             Ok(to.write(offset / plan.element_bytes(), bytes)?)

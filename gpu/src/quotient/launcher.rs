@@ -8,7 +8,7 @@ use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Kernels};
 use crate::ntt::{
-    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Rows, Scale, copy_scaled, transform_to,
+    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Rows, Scale, copy_rows, transform_to,
 };
 use crate::program::{Addresses, ProgramKernels, Strips};
 use crate::raw::Event;
@@ -252,12 +252,11 @@ impl CosetLauncher {
                 powers: self.points()?,
                 exponent: [1 << log_rows, 0, row, 1],
             };
-            copy_scaled(
+            copy_rows(
                 &self.kernel,
                 stream,
                 &tables,
-                log_columns,
-                rows,
+                (log_columns, rows),
                 [
                     Rows {
                         address: tables.at(self.places.shift)?,
@@ -268,7 +267,7 @@ impl CosetLauncher {
                         layout: self.along(),
                     },
                 ],
-                by,
+                Some(by),
             )?;
         }
         Ok(())
@@ -367,17 +366,8 @@ impl CosetLauncher {
             address: at,
             layout: self.along(),
         };
-        let log_columns = self.plan.shape().log_columns;
-        let both = [here, here];
-        copy_scaled(
-            &self.kernel,
-            stream,
-            &tables,
-            log_columns,
-            tile_rows,
-            both,
-            shift_back,
-        )
+        let size = (self.plan.shape().log_columns, tile_rows);
+        copy_rows(&self.kernel, stream, &tables, size, [here; 2], Some(shift_back))
     }
 
     /// Queues the copies of the rows that the next tile shares to the starts of the windows, in pieces that

@@ -171,31 +171,6 @@ impl Ring {
         done
     }
 
-    /// Runs a job that copies all bytes of the source to the start of `to`.
-    ///
-    /// # Errors
-    /// As [`Ring::run_job`].
-    pub fn fill_buffer(
-        &mut self,
-        to: &DeviceBuffer,
-        total_bytes: u64,
-        upload: &mut Upload,
-        source: &mut dyn Source,
-    ) -> Result<()> {
-        let job = RingJob {
-            total_bytes,
-            upload: Some((upload, source)),
-            arrays: &[],
-            download: None,
-        };
-        self.run_job(job, &mut |chunk| {
-            let piece = chunk.piece;
-            chunk
-                .stream
-                .copy((to, piece.offset), (chunk.buffer, 0), piece.bytes)
-        })
-    }
-
     /// Runs a job that copies bytes of a buffer, from an offset on, to the sink.
     ///
     /// # Errors
