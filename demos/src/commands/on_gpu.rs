@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use spillproof_engine::accelerator::Accelerator;
 use spillproof_gpu::accelerator::{DeviceReport, GpuAccelerator, Offload, Report, Request};
+use spillproof_gpu::trace::SpanKind;
 use spillproof_gpu::{Caching, Choice, GpuAbsence};
 
 use crate::args::Gpu;
@@ -28,6 +29,10 @@ pub struct Used {
     sums: u64,
     transforms: u64,
     quotients: u64,
+    /// Between pinned slots and all devices, rates that were measured among them.
+    bytes_to_devices: u64,
+    bytes_from_devices: u64,
+    hard_synchronisations: u64,
     by_the_processor: Vec<Left>,
 }
 
@@ -123,7 +128,20 @@ impl OnGpu {
                 for gpu in accelerator.gpus() {
                     tracing::debug!("device {}:\n{}", gpu.description().ordinal, gpu.trace().table());
                 }
-                Some(Used::from(&report))
+                let bytes = |kind| {
+                    let traces = accelerator.gpus().iter().map(|gpu| gpu.trace().total(kind).bytes);
+                    traces.sum()
+                };
+                Some(Used {
+                    bytes_to_devices: bytes(SpanKind::ToDevicePinned),
+                    bytes_from_devices: bytes(SpanKind::FromDevicePinned),
+                    hard_synchronisations: accelerator
+                        .gpus()
+                        .iter()
+                        .map(|gpu| gpu.trace().hard_syncs())
+                        .sum(),
+                    ..Used::from(&report)
+                })
             }
         }
     }
@@ -138,6 +156,7 @@ impl From<&Report> for Used {
             transforms: report.transforms(),
             quotients: report.quotients(),
             by_the_processor: left(report.reasons()),
+            ..Self::default()
         }
     }
 }

@@ -122,7 +122,21 @@ pub(super) fn transform_elements(
     worth: &mut Worth,
 ) -> Result<bool, Stop> {
     tracing::debug!(plan = ?job.plan, "transform on the device");
-    let (staged, seconds) = seconds(|| ntt::stage(&job.plan, &mut slots.upload, ends.from));
+    let gpu = device.gpu().clone();
+    let is_whole = job.plan.method() == NttMethod::InDeviceMemory;
+    let there = match is_whole && device.columns.find(ends.from, job.plan.total_bytes()).is_some() {
+        true => {
+            // The job may need the memory of the column.
+            let _turn = gpu.take_turn();
+            device.ntt(job.plan, job.transform)?;
+            device.columns.take(ends.from, job.plan.total_bytes())
+        }
+        false => None,
+    };
+    let (staged, seconds) = seconds(|| match there {
+        Some(_) => Ok(0),
+        None => ntt::stage(&job.plan, &mut slots.upload, ends.from),
+    });
     // Each step reads all and writes all, before and behind the work of the device.
     let (steps, writing) = match job.plan.method() {
         _ if !worth.is_asked() => (0, 0.0),
@@ -135,16 +149,21 @@ pub(super) fn transform_elements(
     let reads = Reads {
         seconds,
         sample_bytes: staged?.max(ends.first_bytes),
-        total_bytes: steps * job.plan.total_bytes(),
+        total_bytes: match there {
+            Some(_) => 0,
+            None => steps * job.plan.total_bytes(),
+        },
         writing,
         by_the_processor: ends.by_the_processor,
         is_beside: false,
     };
     if !worth.with_reads(reads) {
         slots.upload.unstage();
+        if let Some((id, column)) = there {
+            device.columns.keep(id, column);
+        }
         return Ok(false);
     }
-    let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let slots = NttSlots {
         upload: &mut slots.upload,
@@ -153,7 +172,21 @@ pub(super) fn transform_elements(
         })?,
     };
     let ntt = device.ntt(job.plan, job.transform)?;
-    ntt.transform(slots, ends.from, ends.between, ends.to)?;
+    match there {
+        Some((id, column)) => {
+            ntt.transform_from(column.buffer(), slots.download, ends.to)?;
+            device.columns.keep(id, column);
+        }
+        None => ntt.transform(slots, ends.from, ends.between, ends.to)?,
+    }
+    if is_whole
+        && let Some(id) = ends.to.column_id()
+        && let Some(mut column) = device.room_for_column(job.plan.total_bytes(), &[])
+    {
+        let ntt = device.ntt(job.plan, job.transform)?;
+        ntt.exchange_elements(column.buffer_mut());
+        device.columns.keep(id, column);
+    }
     Ok(true)
 }
 

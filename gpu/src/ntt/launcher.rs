@@ -233,6 +233,13 @@ impl NttLauncher {
         &self.device.tables
     }
 
+    /// Puts another buffer in place of the array, of the same length.
+    pub fn exchange_array(&mut self, other: &mut DeviceBuffer) {
+        if other.bytes() == self.device.array.bytes() {
+            std::mem::swap(&mut self.device.array, other);
+        }
+    }
+
     /// The array of the elements.
     pub fn array(&self) -> &DeviceBuffer {
         &self.device.array

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::beyond;
 use crate::Result;
-use crate::accelerator::{Arrivals, ReadElements};
+use crate::accelerator::{Arrivals, ColumnId, ReadElements};
 use crate::budget::{LeasedVec, Lent};
 use crate::column::{Column, Element, InPlace, Reader, Region, ascending, descending};
 
@@ -279,6 +279,10 @@ impl<const N: usize> ReadElements for Walk<N> {
             true => (self.column.workspace()).disk_seconds(self.column.len() * N as u64, 0),
             false => 0.0,
         }
+    }
+
+    fn column(&self) -> Option<(ColumnId, u64)> {
+        (!self.downwards).then(|| (self.column.column_id(), self.column.len()))
     }
 
     fn lease_bytes(&self) -> u64 {
