@@ -106,7 +106,7 @@ fn budgets_say_how_jobs_are_cut() {
     };
     let whole = plan("--vram 8MiB");
     assert_eq!(ways(&whole, "transform"), ["\"whole\""], "{whole:#}");
-    let tight = plan("--vram 64KiB");
+    let tight = plan("--vram 32KiB");
     assert_eq!(ways(&tight, "transform"), ["\"two_steps\""], "{tight:#}");
     // Seven sums at one time, or in turn.
     let passes = |planned: &Value| {
@@ -134,8 +134,8 @@ fn budgets_say_how_jobs_are_cut() {
         "{coset:#}"
     );
     assert!(coset["tile_rows"].as_u64().unwrap() > 0, "{coset:#}");
-    for (kind, memory) in [("sums", "8MiB"), ("transform", "64KiB"), ("coset", "8MiB")] {
-        let limit = if memory == "8MiB" { 8 << 20 } else { 64 << 10 };
+    for (kind, memory) in [("sums", "8MiB"), ("transform", "32KiB"), ("coset", "8MiB")] {
+        let limit = if memory == "8MiB" { 8 << 20 } else { 32 << 10 };
         let planned = if memory == "8MiB" { &whole } else { &tight };
         for job in by_gpu(planned, kind) {
             assert!(job["vram_bytes"].as_u64().unwrap() <= limit, "{job:#}");

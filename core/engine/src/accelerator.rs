@@ -73,6 +73,26 @@ pub trait Accelerator: Debug + Send + Sync {
     /// As [`Self::sums`].
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>>;
 
+    /// The same from the n coefficients of each input that is read, lowest first; the job's rows are not read. It is asked
+    /// for first: where it is declined, rows are made, and [`Self::quotient`] is asked for.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn quotient_of(
+        &self,
+        job: &mut Coset<'_>,
+        inputs: &mut [Box<dyn ReadElements + '_>],
+        budget: &Budget,
+    ) -> Result<Answer<()>> {
+        let _all = (job, inputs, budget);
+        Ok(Answer::Declined("it takes rows only".into()))
+    }
+
+    /// Columns of these frames are gone: what is kept of them is of no more use, and may be secret.
+    fn forget(&self, frames: u64) {
+        let _any = frames;
+    }
+
     /// What it computed made a proof wrong: it is not asked any more.
     fn distrust(&self) {}
 
@@ -137,6 +157,12 @@ pub trait ReadElements {
         each.try_for_each(|(first, line)| self.read(first, line))
     }
 
+    /// The column that they are, and its length; none for what is no column, or comes in another order. An accelerator
+    /// that has kept the elements of the column need not read them.
+    fn column(&self) -> Option<(ColumnId, u64)> {
+        None
+    }
+
     /// Seconds in which the disk gives all elements, at the rates of the session, which are measured now if they
     /// were not; 0 for elements in memory.
     fn disk_seconds_to_read(&self) -> f64 {
@@ -175,6 +201,11 @@ pub trait WriteElements {
         each.try_for_each(|(first, line)| self.write(first, line))
     }
 
+    /// The identity of the column that they make, once some were written; none for what is no column.
+    fn column_id(&self) -> Option<ColumnId> {
+        None
+    }
+
     /// Seconds in which the disk takes all elements, as [`ReadElements::disk_seconds_to_read`].
     fn disk_seconds_to_write(&self) -> f64 {
         0.0
@@ -203,7 +234,7 @@ pub struct Bases<'a> {
     pub source: Box<dyn ReadElements + 'a>,
     /// Their identity, so that an accelerator may keep them for later sums; none for points that come in another
     /// order than their own, or only in part.
-    pub id: Option<BasesId>,
+    pub id: Option<ColumnId>,
 }
 
 impl Sums<'_> {
@@ -232,13 +263,13 @@ impl Sums<'_> {
     }
 }
 
-/// The identity of bases: jobs with an equal one use a prefix of the same points, as long as the process
-/// lives.
+/// The identity of a column: those with an equal one are prefixes of the same elements, which do not change, as long
+/// as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BasesId {
+pub struct ColumnId {
     /// Of a column's frames, or of the file that several columns are sections of.
     pub frames: u64,
-    /// The frame that the points begin at.
+    /// The frame that the elements begin at.
     pub first_frame: u64,
 }
 

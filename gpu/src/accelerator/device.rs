@@ -1,8 +1,9 @@
 //! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
-use spillproof_engine::accelerator::{BasesId, Groups};
+use spillproof_engine::accelerator::{ColumnId, Groups};
 use spillproof_engine::budget::{Budget, ByteSize};
 
+use super::columns::{Columns, KeptColumn};
 use super::rates::KnownRates;
 use super::slots::{SlotCache, Staging};
 use crate::kernels::{Cache, Kernels};
@@ -42,7 +43,7 @@ pub(super) struct ResidentBases {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BasesKey {
     pub columns: Groups<u64>,
-    pub ids: Vec<BasesId>,
+    pub ids: Vec<ColumnId>,
 }
 
 impl ResidentBases {
@@ -61,6 +62,8 @@ pub(super) struct Device {
     // Jobs before the memory that they use.
     msm: Option<Msm>,
     ntt: Option<(NttSpec, Ntt)>,
+    /// Columns of scalars.
+    pub columns: Columns,
     /// Points of sums, the most recently used last.
     bases: Vec<ResidentBases>,
     bases_are: BasesLocation,
@@ -83,6 +86,7 @@ impl Device {
             cache,
             msm: None,
             ntt: None,
+            columns: Columns::default(),
             bases: Vec::new(),
             bases_are: BasesLocation::Resident,
             program: None,
@@ -236,9 +240,13 @@ impl Device {
                 ..resident
             });
         } else {
-            // Its drop waits for copies to the points.
-            self.msm = None;
+            self.end_sums();
         }
+    }
+
+    /// Frees the memory of sums that failed, once all that uses it and what stays is over.
+    pub fn end_sums(&mut self) {
+        self.msm = None;
     }
 
     /// Whether any points are kept that no sum has taken.
@@ -278,8 +286,14 @@ impl Device {
         Ok(self.program.insert(of_program).clone())
     }
 
+    /// Room for a column of so many bytes that may stay after the job, if there is any.
+    pub fn room_for_column(&mut self, bytes: u64, of_the_job: &[ColumnId]) -> Option<KeptColumn> {
+        let vram = self.vram().ok()?;
+        self.columns.room(&vram, bytes, of_the_job)
+    }
+
     /// Runs `make`, and while it lacks memory frees the memory that is kept: first that of the last sum and
-    /// transform, then points, the least recently used first.
+    /// transform, then columns, then points, the least recently used first.
     pub fn making_room<T>(&mut self, make: impl Fn(&Vram, &Kernels) -> Result<T>) -> Result<T> {
         let (vram, kernels) = (self.vram()?, self.kernels()?);
         loop {
@@ -293,7 +307,7 @@ impl Device {
     fn frees_something(&mut self) -> bool {
         let of_a_job = self.msm.take().is_some() | self.ntt.take().is_some();
         // The most recently used is last.
-        of_a_job || self.bases.drain(..self.bases.len().min(1)).count() > 0
+        of_a_job || self.columns.free_one() || self.bases.drain(..self.bases.len().min(1)).count() > 0
     }
 
     /// Drops all state that an error leaves in doubt. Returns the error's text, with a remedy.
@@ -308,6 +322,7 @@ impl Device {
     fn after(&mut self, error: &Error) {
         self.msm = None;
         self.ntt = None;
+        self.columns.free_all();
         self.bases.clear();
         let gone = error.is_device_lost();
         if gone {

@@ -9,8 +9,8 @@
 //!
 //! - Kernels are compiled at the first job and kept; those of a quotient's program serve all programs of its
 //!   shape. The memory of the last sum and of the last transform is kept for the next job with the same plan,
-//!   and so are the points of sums if the engine gives an id for them. All of it is freed when another job
-//!   needs the memory.
+//!   and so are the points of sums if the engine gives an id for them, and columns of scalars (`columns.rs`). All of
+//!   it is freed when another job needs the memory.
 //! - Several devices share a sum (`shared.rs`); transforms and quotients run on the first device that is
 //!   idle. If a device fails, another one does its share, or the whole job from the start; if none is left,
 //!   the processor does.
@@ -29,6 +29,7 @@
 //! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and that of the quotient, within the given
 //! budget.
 
+mod columns;
 mod deal;
 mod device;
 mod plan;
@@ -48,7 +49,7 @@ mod worth;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
@@ -76,6 +77,8 @@ pub struct GpuAccelerator {
     gpus: Vec<Gpu>,
     /// The state of each device, in the same order.
     devices: Vec<Mutex<Device>>,
+    /// Frames that are gone, which each device forgets when its job ends.
+    gone: Vec<Mutex<Vec<u64>>>,
     offload: Offload,
     book: Book,
 }
@@ -108,6 +111,7 @@ impl GpuAccelerator {
         Self {
             offload,
             devices: gpus.iter().map(device).map(Mutex::new).collect(),
+            gone: gpus.iter().map(|_| Mutex::default()).collect(),
             book: Book::of(names(&gpus)),
             gpus,
         }
@@ -177,6 +181,20 @@ impl GpuAccelerator {
         &self,
         book: &Book,
         jobs: Jobs,
+        work: impl FnMut(usize, &mut Device, &mut u64) -> Result<T, Stop>,
+    ) -> spillproof_engine::Result<Answer<T>> {
+        let answer = self.first_attempt(book, jobs, work)?;
+        if let Answer::Declined(why) = &answer {
+            book.declined(why, jobs.count);
+        }
+        Ok(answer)
+    }
+
+    /// The same for jobs that are offered again in another way if they are declined: that is not recorded.
+    fn first_attempt<T>(
+        &self,
+        book: &Book,
+        jobs: Jobs,
         mut work: impl FnMut(usize, &mut Device, &mut u64) -> Result<T, Stop>,
     ) -> spillproof_engine::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
@@ -189,20 +207,30 @@ impl GpuAccelerator {
                 }
             };
             let mut done = jobs;
-            match work(number, &mut device, &mut done.count).map_err(Stop::sorted) {
+            let result = work(number, &mut device, &mut done.count).map_err(Stop::sorted);
+            self.forget_gone(number, &mut device);
+            match result {
                 Ok(result) => {
                     book.done(number, done);
                     return Ok(Answer::Done(result));
                 }
                 Err(Stop::Host(error)) => return Err(error),
-                Err(Stop::Declined(why)) => return Ok(declined(book, why, jobs.count)),
+                Err(Stop::Declined(why)) => return Ok(Answer::Declined(why)),
                 Err(Stop::Device(error)) => {
                     last = device.failed(&error);
                     book.failed(number, jobs, &error, &last);
                 }
             }
         }
-        Ok(declined(book, last, jobs.count))
+        Ok(Answer::Declined(last))
+    }
+
+    /// Frees what a device has of columns that went while it was busy.
+    fn forget_gone(&self, number: usize, device: &mut Device) {
+        if let Some(gone) = self.gone.get(number) {
+            let gone = std::mem::take(&mut *locked(gone));
+            gone.into_iter().for_each(|frames| device.columns.forget(frames));
+        }
     }
 }
 
@@ -273,6 +301,31 @@ impl Accelerator for GpuAccelerator {
             self.book.taken(JobKind::Quotient, &worth);
             Ok(())
         })
+    }
+
+    fn quotient_of(
+        &self,
+        job: &mut Coset<'_>,
+        inputs: &mut [Box<dyn ReadElements + '_>],
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<()>> {
+        self.first_attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device, _| {
+            let mut worth = JobSize::Quotient(&CosetRequest::of(job)).worth(self.offload, device, budget)?;
+            quotient::compute_of(device, job, inputs, budget, &mut worth)?;
+            self.book.taken(JobKind::Quotient, &worth);
+            Ok(())
+        })
+    }
+
+    fn forget(&self, frames: u64) {
+        for (device, gone) in self.devices.iter().zip(&self.gone) {
+            match device.try_lock() {
+                Ok(mut device) => device.columns.forget(frames),
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().columns.forget(frames),
+                // It may be this thread's: a column goes while its job runs.
+                Err(TryLockError::WouldBlock) => locked(gone).push(frames),
+            }
+        }
     }
 
     fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {

@@ -9,7 +9,7 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, how fast the data of a job is
 //! read, and the buffers of readers of a transform in two steps, beside its tile.
 
-use spillproof_engine::accelerator::{Answer, BasesId, Groups, Input, Program};
+use spillproof_engine::accelerator::{Answer, ColumnId, Groups, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 
@@ -24,7 +24,7 @@ use super::stop::Stop;
 use super::sums::{BasesSize, VectorSize};
 use super::worth::JobSize;
 use super::{GpuAccelerator, names, sums, transform};
-use crate::msm::{BasesLocation, SumsSize};
+use crate::msm::{BasesLocation, SCALAR_BYTES, SumsSize};
 use crate::ntt::NttMethod;
 use crate::program::ProgramMethod;
 
@@ -243,6 +243,7 @@ impl GpuAccelerator {
                     program: numerator.program,
                     inputs: numerator.inputs,
                     ends_bytes,
+                    of_coefficients: false,
                 };
                 let asked = JobSize::Quotient(&coset);
                 let jobs = Jobs {
@@ -412,7 +413,7 @@ impl SizedCut {
 }
 
 /// Points that are only planned.
-const PLANNED: BasesId = BasesId {
+const PLANNED: ColumnId = ColumnId {
     frames: u64::MAX,
     first_frame: 0,
 };
@@ -447,6 +448,17 @@ fn sums_that_fit(
         return Err(Stop::Declined("the job has no sums".into()));
     };
     let slot_bytes = plans().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
+    let vram_bytes = resident.map_or(0, |resident| resident.vram_bytes())
+        + plans().map(|plan| plan.vram_bytes()).max().unwrap_or(0);
+    // Columns of scalars stay where there is room beside the sums.
+    let room_bytes = device.vram_bytes()?.saturating_sub(vram_bytes);
+    let columns = sizes.iter().filter(|size| with_id && size.lease_bytes > 0);
+    let kept_bytes = columns
+        .map(|size| size.len * SCALAR_BYTES)
+        .fold(0, |kept, bytes| {
+            let all_bytes = kept + bytes;
+            if all_bytes <= room_bytes { all_bytes } else { kept }
+        });
     let pinned_bytes = SlotCache::bytes_of(slot_bytes, false);
     let _slots = room.budget.lease_map(pinned_bytes, "pinned slots")?;
     Ok(SizedCut {
@@ -460,8 +472,7 @@ fn sums_that_fit(
             chunk_points: first.shape().chunk_points,
             window_bits: first.shape().window_bits,
         },
-        vram_bytes: resident.map_or(0, |resident| resident.vram_bytes())
-            + plans().map(|plan| plan.vram_bytes()).max().unwrap_or(0),
+        vram_bytes: vram_bytes + kept_bytes,
         pinned_bytes,
     })
 }
@@ -477,18 +488,36 @@ fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Resu
             Some(budget.lease(bytes, "tile for an accelerator")?)
         }
     };
+    // The output stays where there is room beside the job.
+    let is_whole = plan.method() == NttMethod::InDeviceMemory;
+    let stays = is_whole && plan.vram_bytes() + plan.total_bytes() <= device.vram_bytes()?;
+    let kept_bytes = if stays { plan.total_bytes() } else { 0 };
     Ok(SizedCut {
         cut: Cut::Transform {
             method: plan.method(),
             chunk_elements: plan.chunk_elements(),
         },
-        vram_bytes: plan.vram_bytes(),
+        vram_bytes: plan.vram_bytes() + kept_bytes,
         pinned_bytes,
     })
 }
 
 fn coset_that_fits(device: &mut Device, coset: &CosetRequest<'_>, budget: &Budget) -> Result<SizedCut, Stop> {
-    let (kernels, plan) = quotient::plan(device, coset, budget)?;
+    let of_coefficients = CosetRequest {
+        of_coefficients: true,
+        ..*coset
+    };
+    let (kernels, plan) = match quotient::plan(device, &of_coefficients, budget) {
+        Err(Stop::Device(error)) if error.is_memory_short() => quotient::plan(device, coset, budget)?,
+        planned => planned?,
+    };
+    // Columns stay where there is room beside the job.
+    let room_bytes = device.vram_bytes()?.saturating_sub(plan.vram_bytes());
+    let column_bytes = plan.column_bytes();
+    let kept_bytes = plan
+        .shape()
+        .columns_bytes()
+        .min(room_bytes / column_bytes * column_bytes);
     let pinned_bytes = SlotCache::bytes_of(plan.slot_bytes(), true);
     let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
     let _ends = budget.lease(coset.ends_bytes, "a coset's ends")?;
@@ -498,7 +527,7 @@ fn coset_that_fits(device: &mut Device, coset: &CosetRequest<'_>, budget: &Budge
             chunk_rows: plan.chunk_rows(),
             method: kernels.method().clone(),
         },
-        vram_bytes: plan.vram_bytes(),
+        vram_bytes: plan.vram_bytes() + kept_bytes,
         pinned_bytes,
     })
 }

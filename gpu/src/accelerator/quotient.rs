@@ -5,17 +5,19 @@
 //! from many columns, so they are copied into the slots.
 
 use ark_bn254::Fr;
-use spillproof_engine::accelerator::{Coset, Input, Program, Tiles};
-use spillproof_engine::budget::Budget;
+use spillproof_engine::accelerator::{Arrivals, ColumnId, Coset, Input, Program, ReadElements, Tiles};
+use spillproof_engine::budget::{Budget, Lent};
 use spillproof_kernels::vector;
 
+use super::columns::column_of;
 use super::device::Device;
 use super::rates::{Reads, Worth, seconds};
 use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error, Values};
 use crate::program::{DeviceProgram, Instruction, Operand, Operation, ProgramKernels, Query, Target};
-use crate::quotient::{CosetConstants, CosetPlan, CosetShape, DeviceCoset, element_at};
+use crate::quotient::{CosetConstants, CosetPlan, CosetShape, DeviceCoset, InputColumn, element_at};
+use crate::ring::Source;
 
 /// The free memory of the host is divided by this, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
@@ -29,6 +31,8 @@ pub(super) struct CosetRequest<'a> {
     pub inputs: &'a [Input],
     /// Bytes that the ends of the job lease.
     pub ends_bytes: u64,
+    /// Whether the device gets coefficients, and makes the rows.
+    pub of_coefficients: bool,
 }
 
 impl<'a> CosetRequest<'a> {
@@ -39,6 +43,7 @@ impl<'a> CosetRequest<'a> {
             program: job.program,
             inputs: &job.inputs,
             ends_bytes: job.in_tiles.lease_bytes(),
+            of_coefficients: false,
         }
     }
 
@@ -61,8 +66,15 @@ pub(super) fn plan(
         log_rows: coset.log_rows,
         log_columns: coset.log_columns,
         inputs: coset.inputs.to_vec(),
+        of_coefficients: coset.of_coefficients,
     };
-    let plan = CosetPlan::new(&shape, &kernels, device.vram_bytes()?, slot_bytes)?;
+    let vram_bytes = device.vram_bytes()?;
+    let plan = |vram_bytes| CosetPlan::new(&shape, &kernels, vram_bytes, slot_bytes);
+    // Smaller tiles cost less than columns that cross again.
+    let plan = match plan(vram_bytes.saturating_sub(shape.columns_bytes())) {
+        Err(error) if error.is_memory_short() => plan(vram_bytes)?,
+        beside_columns => beside_columns?,
+    };
     Ok((kernels, plan))
 }
 
@@ -127,6 +139,152 @@ pub(super) fn compute(
         DeviceCoset::new(vram, kernels, program.clone(), plan.clone(), constants)
     })?;
     on_coset.compute(&mut slots.upload, download, &mut source, &mut sink)?;
+    device.slots.keep(slots);
+    Ok(())
+}
+
+/// The coefficients that come from the host, one column after the other.
+struct Coming<'c, 'a> {
+    columns: Vec<&'c mut (dyn ReadElements + 'a)>,
+    column_bytes: u64,
+}
+
+impl Source for Coming<'_, '_> {
+    fn begin(&mut self, offset: u64, mut into: Lent) -> Result<Arrivals, BoxedError> {
+        let mut arrivals = Arrivals::default();
+        let mut offset = offset;
+        while !into.is_empty() {
+            let (nth, at) = (offset / self.column_bytes, offset % self.column_bytes);
+            let bytes = (self.column_bytes - at).min(into.len() as u64);
+            let column = self.columns.get_mut(nth as usize);
+            let column = column.ok_or("there are fewer columns of coefficients")?;
+            arrivals.append(column.begin(element_at(at), into.take_first(bytes as usize))?);
+            offset += bytes;
+        }
+        Ok(arrivals)
+    }
+}
+
+/// Does the whole job from the coefficients of the inputs that are read. Those that stayed on the device do not come
+/// again, and those that come stay where there is room.
+pub(super) fn compute_of(
+    device: &mut Device,
+    job: &mut Coset<'_>,
+    inputs: &mut [Box<dyn ReadElements + '_>],
+    budget: &Budget,
+    worth: &mut Worth,
+) -> Result<(), Stop> {
+    // Rows need less memory.
+    let short = |stop| match stop {
+        Stop::Device(error) if error.is_memory_short() => Stop::Declined(error.to_string()),
+        stop => stop,
+    };
+    let request = CosetRequest {
+        of_coefficients: true,
+        ..CosetRequest::of(job)
+    };
+    let (program, plan) = plan(device, &request, budget).map_err(short)?;
+    if inputs.len() as u64 != plan.shape().columns_read() {
+        return Err(Stop::Declined("the coefficients are of other inputs".into()));
+    }
+    tracing::debug!(?plan, method = ?program.method(), "a quotient of coefficients on the device");
+    let constants = CosetConstants {
+        omega: job.omega,
+        shift: job.shift,
+        scale: job.scale,
+    };
+    let gpu = device.gpu().clone();
+    let column_bytes = plan.column_bytes();
+    let id_of = |input: &dyn ReadElements| column_of(input, column_bytes);
+    let ids: Vec<ColumnId> = inputs.iter().filter_map(|input| id_of(&**input)).collect();
+    // Before the job, whose drop waits for copies to them.
+    let mut kept = Vec::new();
+    let mut on_coset = {
+        let _turn = gpu.take_turn();
+        let made = device.making_room(|vram, kernels| {
+            DeviceCoset::new(vram, kernels, program.clone(), plan.clone(), constants)
+        });
+        made.map_err(Stop::from).map_err(short)?
+    };
+    for input in inputs.iter() {
+        if let Some(id) = id_of(&**input)
+            && device.columns.find(&**input, column_bytes).is_none()
+            && kept.iter().all(|(other, _)| *other != id)
+            && let Some(column) = device.room_for_column(column_bytes, &ids)
+        {
+            kept.push((id, column));
+        }
+    }
+    let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
+    let by_the_processor = match worth.is_asked() {
+        true => {
+            let reading = inputs.iter().map(|input| input.disk_seconds_to_read());
+            reading.sum::<f64>() + job.in_tiles.disk_seconds()
+        }
+        false => 0.0,
+    };
+    let mut ends = job.in_tiles.ends(Tiles {
+        log_tile_rows: plan.log_tile_rows(),
+        chunk_rows: plan.chunk_rows(),
+    })?;
+    let writing = match worth.is_asked() {
+        true => ends.output.disk_seconds_to_write(),
+        false => 0.0,
+    };
+    let mut sink = |offset: u64, bytes: &[u8]| {
+        ends.output
+            .write(element_at(offset), bytes)
+            .map_err(BoxedError::from)
+    };
+    let (mut columns, mut coming) = (Vec::new(), Vec::new());
+    let mut room = kept
+        .iter()
+        .map(|(id, column)| (*id, column.buffer()))
+        .collect::<Vec<_>>();
+    for input in inputs {
+        columns.push(match device.columns.find(&**input, column_bytes) {
+            Some(there) => InputColumn::There(there),
+            None => {
+                let id = id_of(&**input);
+                let of_this = room.iter().position(|(of, _)| Some(*of) == id);
+                coming.push(&mut **input);
+                InputColumn::Comes(of_this.map(|at| room.swap_remove(at).1))
+            }
+        });
+    }
+    let (chunking, _) = DeviceCoset::chunking(&plan)?;
+    let total_bytes = coming.len() as u64 * column_bytes;
+    let mut source = Coming {
+        columns: coming,
+        column_bytes,
+    };
+    let (staged, seconds) = seconds(|| match total_bytes {
+        0 => Ok(0),
+        bytes => slots.upload.stage(&chunking, bytes, &mut source),
+    });
+    let reads = Reads {
+        seconds,
+        sample_bytes: staged?,
+        total_bytes,
+        writing,
+        by_the_processor,
+        is_beside: true,
+    };
+    if !worth.with_reads(reads) {
+        slots.upload.unstage();
+        device.slots.keep(slots);
+        return Err(Stop::slow_reads("the columns of a quotient"));
+    }
+    let download = slots.download.as_mut().ok_or(Error::Unusable {
+        what: "a job without slots for its download",
+    })?;
+    let turn = gpu.take_turn();
+    on_coset.compute_of(&mut slots.upload, download, (&columns, &mut source), &mut sink)?;
+    drop((on_coset, turn));
+    for (id, column) in kept {
+        device.columns.keep(id, column);
+    }
+    device.columns.used(&ids);
     device.slots.keep(slots);
     Ok(())
 }

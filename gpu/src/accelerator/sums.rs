@@ -11,6 +11,8 @@
 //! Points with ids stay on the device as they are streamed, if all columns of the job take at most half of its
 //! budget. Later passes over them, and those of later jobs ([`Device::take_bases`]), stream scalars only.
 //!
+//! Scalars of whole columns stay, too, where there is room beside the sums (`columns.rs`).
+//!
 //! The first slots are filled before the job takes the device, and the slots of the next pass while the
 //! device finishes the pass before.
 //!
@@ -20,13 +22,17 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use spillproof_engine::accelerator::{Arrivals, Bases, Group, Groups, ReadElements, Scalars, Sums, Totals};
+use spillproof_engine::accelerator::{
+    Arrivals, Bases, ColumnId, Group, Groups, ReadElements, Scalars, Sums, Totals,
+};
 use spillproof_engine::budget::{Budget, Lent};
 
+use super::columns::{KeptColumn, column_of};
 use super::device::{BasesKey, Device, ResidentBases};
 use super::rates::{Reads, Worth, seconds};
 use super::slots::{HostRoom, JobSlots, UPLOAD_SLOTS};
 use super::stop::Stop;
+use crate::DeviceBuffer;
 use crate::error::BoxedError;
 use crate::msm::{BaseColumns, BasesLocation, MsmPlan, PointSource, SCALAR_BYTES, SumsSize, columns_of};
 use crate::ring::{Source, Upload};
@@ -102,7 +108,7 @@ pub(super) fn sum_all(
         let are_resident = resident.is_some() || device.has_bases();
         let made = all_passes(
             device,
-            &mut job.bases,
+            (&mut job.bases, job.parts.is_some()),
             &mut vectors,
             resident.as_mut(),
             room,
@@ -125,7 +131,7 @@ pub(super) fn sum_all(
 /// Plans and runs the passes.
 fn all_passes<'a>(
     device: &mut Device,
-    bases: &mut Groups<Vec<Bases<'a>>>,
+    (bases, may_stay): (&mut Groups<Vec<Bases<'a>>>, bool),
     vectors: &mut [Vector<'_, 'a>],
     resident: Option<&mut ResidentBases>,
     room: HostRoom<'_>,
@@ -146,6 +152,7 @@ fn all_passes<'a>(
         vectors,
         passes,
         current: 0,
+        may_stay,
     };
     run_passes(device, &mut feed, size.columns, resident, room.budget, outcome)
 }
@@ -208,12 +215,30 @@ fn run_passes(
             (Some(there), BasesLocation::Streamed) => PointSource::StreamAndKeep(there),
             (None, _) => PointSource::Stream,
         };
+        device.msm(*plan)?;
+        let mut kept = match feed.may_stay {
+            true => room_for(device, &feed.vectors[vectors.clone()]),
+            false => Vec::new(),
+        };
+        let stay = kept
+            .iter()
+            .map(|kept| kept.as_ref().map(|(_, column)| column.buffer()));
+        let stay: Vec<Option<&DeviceBuffer>> = stay.collect();
         let msm = device.msm(*plan)?;
-        let made = msm.sum_columns_and(points, &mut slots.upload, feed, |upload, feed| match next {
+        let ends = (&mut slots.upload, &mut *feed);
+        let made = msm.sum_columns_and(points, ends, &stay, |upload, feed| match next {
             Some(_) => feed.stage(at + 1, upload).map(drop),
             None => Ok(()),
-        })?;
+        });
+        if made.is_err() {
+            // Copies to columns may be on their way.
+            device.end_sums();
+        }
+        let made = made?;
         drop(turn);
+        for (id, column) in kept.drain(..).flatten() {
+            device.columns.keep(id, column);
+        }
         // The place of each sum among those of its group.
         let vectors = &feed.vectors[vectors.clone()];
         let places = |columns: Range<u64>| {
@@ -237,6 +262,22 @@ fn run_passes(
         }
     }
     Ok(())
+}
+
+/// Room for the columns of scalars that may stay.
+fn room_for(device: &mut Device, vectors: &[Vector<'_, '_>]) -> Vec<Option<(ColumnId, KeptColumn)>> {
+    let bytes = |vector: &Vector<'_, '_>| vector.scalars.len * SCALAR_BYTES;
+    let id = |vector: &Vector<'_, '_>| column_of(&*vector.scalars.source, bytes(vector));
+    let ids: Vec<ColumnId> = vectors.iter().filter_map(id).collect();
+    let room = |vector| {
+        let bytes = bytes(vector);
+        let id = id(vector)?;
+        match device.columns.find(&*vector.scalars.source, bytes) {
+            Some(_) => None,
+            None => Some((id, device.room_for_column(bytes, &ids)?)),
+        }
+    };
+    vectors.iter().map(room).collect()
 }
 
 /// A run of the columns of points, and its plan.
@@ -328,6 +369,8 @@ struct Feed<'p, 'v, 'a> {
     vectors: &'p mut [Vector<'v, 'a>],
     passes: Vec<Pass>,
     current: usize,
+    /// Whether the vectors are whole, and not a device's share of them.
+    may_stay: bool,
 }
 
 impl Feed<'_, '_, '_> {

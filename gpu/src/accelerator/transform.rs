@@ -1,8 +1,7 @@
 //! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
 //!
 //! In two steps the data crosses to the device twice and to the disk once more, through the ends of
-//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks. Chunks then
-//! have a power of two of elements.
+//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};
@@ -19,11 +18,7 @@ use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec};
 /// The plan of a transform of 2^`log_n` elements.
 pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
     let slot_bytes = device.slots.slot_bytes_max(budget, true);
-    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?;
-    Ok(match plan.method() {
-        NttMethod::InDeviceMemory => plan,
-        NttMethod::TwoSteps { .. } => plan.with_even_chunks(),
-    })
+    Ok(NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?)
 }
 
 /// The matrix of a transform in two steps; `None` for a whole one.
@@ -127,7 +122,21 @@ pub(super) fn transform_elements(
     worth: &mut Worth,
 ) -> Result<bool, Stop> {
     tracing::debug!(plan = ?job.plan, "transform on the device");
-    let (staged, seconds) = seconds(|| ntt::stage(&job.plan, &mut slots.upload, ends.from));
+    let gpu = device.gpu().clone();
+    let is_whole = job.plan.method() == NttMethod::InDeviceMemory;
+    let there = match is_whole && device.columns.find(ends.from, job.plan.total_bytes()).is_some() {
+        true => {
+            // The job may need the memory of the column.
+            let _turn = gpu.take_turn();
+            device.ntt(job.plan, job.transform)?;
+            device.columns.take(ends.from, job.plan.total_bytes())
+        }
+        false => None,
+    };
+    let (staged, seconds) = seconds(|| match there {
+        Some(_) => Ok(0),
+        None => ntt::stage(&job.plan, &mut slots.upload, ends.from),
+    });
     // Each step reads all and writes all, before and behind the work of the device.
     let (steps, writing) = match job.plan.method() {
         _ if !worth.is_asked() => (0, 0.0),
@@ -140,16 +149,21 @@ pub(super) fn transform_elements(
     let reads = Reads {
         seconds,
         sample_bytes: staged?.max(ends.first_bytes),
-        total_bytes: steps * job.plan.total_bytes(),
+        total_bytes: match there {
+            Some(_) => 0,
+            None => steps * job.plan.total_bytes(),
+        },
         writing,
         by_the_processor: ends.by_the_processor,
         is_beside: false,
     };
     if !worth.with_reads(reads) {
         slots.upload.unstage();
+        if let Some((id, column)) = there {
+            device.columns.keep(id, column);
+        }
         return Ok(false);
     }
-    let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let slots = NttSlots {
         upload: &mut slots.upload,
@@ -158,7 +172,21 @@ pub(super) fn transform_elements(
         })?,
     };
     let ntt = device.ntt(job.plan, job.transform)?;
-    ntt.transform(slots, ends.from, ends.between, ends.to)?;
+    match there {
+        Some((id, column)) => {
+            ntt.transform_from(column.buffer(), slots.download, ends.to)?;
+            device.columns.keep(id, column);
+        }
+        None => ntt.transform(slots, ends.from, ends.between, ends.to)?,
+    }
+    if is_whole
+        && let Some(id) = ends.to.column_id()
+        && let Some(mut column) = device.room_for_column(job.plan.total_bytes(), &[])
+    {
+        let ntt = device.ntt(job.plan, job.transform)?;
+        ntt.exchange_elements(column.buffer_mut());
+        device.columns.keep(id, column);
+    }
     Ok(true)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
 use spillproof_engine::budget::Budget;
 
 use crate::lock::locked;
@@ -46,6 +46,7 @@ impl AcceleratorSwitch {
         std::mem::take(&mut self.state().outcome)
     }
 
+    /// Has the current accelerator do a job, and records what became of it.
     fn ask<T>(
         &self,
         job: impl FnOnce(&dyn Accelerator) -> spillproof_engine::Result<Answer<T>>,
@@ -58,16 +59,20 @@ impl AcceleratorSwitch {
             ));
         };
         let answer = job(&*accelerator);
-        let outcome = match &answer {
+        self.record(match &answer {
             Ok(Answer::Done(_)) => Outcome::Done,
             Ok(Answer::Declined(why)) => Outcome::Declined(why.clone()),
             Err(error) => Outcome::Declined(error.to_string()),
-        };
+        });
+        answer
+    }
+
+    /// What was declined stays the outcome.
+    fn record(&self, outcome: Outcome) {
         let mut state = self.state();
         if !matches!(state.outcome, Outcome::Declined(_)) {
             state.outcome = outcome;
         }
-        answer
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -86,6 +91,30 @@ impl Accelerator for AcceleratorSwitch {
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.ask(|accelerator| accelerator.quotient(job, budget))
+    }
+
+    fn quotient_of(
+        &self,
+        job: &mut Coset<'_>,
+        inputs: &mut [Box<dyn ReadElements + '_>],
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<()>> {
+        let current = self.state().current.clone();
+        let Some(accelerator) = current else {
+            return Ok(Answer::Declined("no accelerator is set".into()));
+        };
+        let answer = accelerator.quotient_of(job, inputs, budget)?;
+        // One that is declined is offered again, with rows.
+        if matches!(answer, Answer::Done(())) {
+            self.record(Outcome::Done);
+        }
+        Ok(answer)
+    }
+
+    fn forget(&self, frames: u64) {
+        if let Some(accelerator) = &self.state().current {
+            accelerator.forget(frames);
+        }
     }
 
     fn distrust(&self) {

@@ -206,11 +206,12 @@ impl Msm {
         upload: &mut Upload,
         source: &mut dyn Source,
     ) -> Result<Totals> {
-        self.queue(points, upload, source)?;
+        self.queue(points, upload, source, &[])?;
         self.collect()
     }
 
-    /// As [`Msm::sum_columns`]. Calls `meanwhile` when all work is queued and the slots are free, while the
+    /// As [`Msm::sum_columns`]. Columns of scalars are copied to buffers for those that stay; what does not fit
+    /// there is not. Calls `meanwhile` when all work is queued and the slots are free, while the
     /// device works; it may fill the slots with the start of the next job.
     ///
     /// # Errors
@@ -218,11 +219,11 @@ impl Msm {
     pub fn sum_columns_and<S: Source>(
         &mut self,
         points: PointSource<'_>,
-        upload: &mut Upload,
-        source: &mut S,
+        (upload, source): (&mut Upload, &mut S),
+        stay: &[Option<&DeviceBuffer>],
         meanwhile: impl FnOnce(&mut Upload, &mut S) -> Result<()>,
     ) -> Result<Totals> {
-        self.queue(points, upload, source)?;
+        self.queue(points, upload, source, stay)?;
         let staged = meanwhile(upload, source);
         let sums = self.collect();
         staged?;
@@ -230,7 +231,13 @@ impl Msm {
     }
 
     /// Queues all work of the job. When this returns, the source has given all its bytes.
-    fn queue(&mut self, points: PointSource<'_>, upload: &mut Upload, source: &mut dyn Source) -> Result<()> {
+    fn queue(
+        &mut self,
+        points: PointSource<'_>,
+        upload: &mut Upload,
+        source: &mut dyn Source,
+        stay: &[Option<&DeviceBuffer>],
+    ) -> Result<()> {
         let work = &self.work;
         let size = work.plan.size();
         let resident = size.location == BasesLocation::Resident;
@@ -257,7 +264,10 @@ impl Msm {
             arrays: &arrays,
             download: None,
         };
-        self.ring.run_job(job, &mut |chunk| work.add(&chunk, bases))?;
+        self.ring.run_job(job, &mut |chunk| {
+            work.keep(&chunk, stay)?;
+            work.add(&chunk, bases)
+        })?;
         let mut places =
             (0..size.bases.count()).flat_map(|base| (0..size.columns).map(move |column| (base, column)));
         places.try_for_each(|(base, column)| work.reduce(self.ring.stream(), base, column))
@@ -308,6 +318,25 @@ struct Runs<'a> {
 }
 
 impl MsmLauncher {
+    /// Queues the copies of a chunk's scalars that stay.
+    fn keep(&self, chunk: &Chunk<'_>, stay: &[Option<&DeviceBuffer>]) -> Result<()> {
+        let element_bytes = self.plan.element_bytes();
+        let [first, n] = [chunk.piece.offset, chunk.piece.bytes].map(|bytes| bytes / element_bytes);
+        let scalars = n * (element_bytes - self.plan.columns() * SCALAR_BYTES);
+        for (column, to) in (0..self.plan.columns()).zip(stay) {
+            if let Some(to) = to {
+                let at = first * SCALAR_BYTES;
+                // Zeros behind the last scalar do not stay.
+                let bytes = (n * SCALAR_BYTES).min(to.bytes().saturating_sub(at));
+                let from = scalars + column * n * SCALAR_BYTES;
+                if bytes > 0 {
+                    chunk.stream.copy((*to, at), (chunk.buffer, from), bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Queues the kernels that add a chunk's products to the buckets of all sums.
     fn add(&self, chunk: &Chunk<'_>, bases: Option<BaseColumns<'_>>) -> Result<()> {
         if chunk.piece.index == 0 {

@@ -1,7 +1,12 @@
 //! The state of a device for one kind of transform, and its launches.
+//!
+//! A whole transform is in place. With radices R_1 R_2 .. R_d = n and `i = ((i_1 R_2 + i_2) R_3 + ..) + i_d`, element i
+//! of the input is put at `i_1 + R_1 (i_2 + R_2 (..))`. Pass p then combines R_p transforms that lie one behind
+//! the other, as the last pass of a row in Stockham's order does, which reads and writes the same places; and after
+//! the last pass the results are in natural order.
 
 use super::field::NttField;
-use super::passes::{Layout, RowBatch, transform};
+use super::passes::{Layout, RowBatch, Rows, copy_rows, last_pass, transform};
 use super::plan::{NttMethod, NttPlan};
 use super::tables::{DeviceTables, Powers, RowTables, Scale, Tables};
 use super::transform::NttSpec;
@@ -16,9 +21,8 @@ use crate::stream::Stream;
 pub(super) struct NttObjects {
     pub kernel: Kernel,
     pub tables: DeviceBuffer,
+    /// All elements; in two steps those of a chunk.
     pub array: DeviceBuffer,
-    /// The second array of a whole transform. In two steps a buffer of the ring is the second array.
-    pub other: Option<DeviceBuffer>,
 }
 
 /// Plan, kernel, tables and arrays of one kind of transform on one device: queues the launches.
@@ -26,7 +30,7 @@ pub(super) struct NttObjects {
 pub(super) struct NttLauncher {
     pub plan: NttPlan,
     device: NttObjects,
-    /// Tables of the whole row, or of columns and then of rows.
+    /// Tables of the passes of a whole transform, or of columns and then of rows.
     steps: Vec<RowTables>,
     /// The twiddles w^(row column) between the two steps.
     between: Option<Powers>,
@@ -58,7 +62,7 @@ impl NttLauncher {
             (true, Some(shift)) => Some(content.powers(shift.inverted(), log_n, one_over_n)),
         };
         let (steps, between) = match plan.method() {
-            NttMethod::InDeviceMemory => (vec![content.step(root, log_n, log_tile)], None),
+            NttMethod::InDeviceMemory => (content.in_place(root, log_n, log_tile), None),
             NttMethod::TwoSteps { log_rows } => {
                 let log_columns = log_n - log_rows;
                 let steps = vec![
@@ -96,24 +100,62 @@ impl NttLauncher {
         }
     }
 
-    /// Queues the transform of a whole row in device memory.
+    /// Queues the copy of a chunk of a whole transform to where its passes want it.
+    pub fn place(&self, chunk: &Chunk<'_>) -> Result<()> {
+        let (log_n, bytes) = (self.plan.log_n(), self.plan.element_bytes());
+        let (first, count) = (chunk.piece.offset / bytes, chunk.piece.bytes / bytes);
+        let last = self.steps.last().ok_or(Error::Unusable { what: "a transform" })?;
+        let mut digits = last.log_radices.iter().rev();
+        // Runs of the last digit, and as many of them as the digit before it has values.
+        let (log_digit, log_before) = (digits.next().copied(), digits.next().copied());
+        let (log_digit, log_before) = (log_digit.unwrap_or(0), log_before.unwrap_or(0));
+        let log_run = count.ilog2().min(log_digit);
+        let log_runs = (count.ilog2() - log_run).min(log_before);
+        let log_step = log_n - log_digit;
+        let layouts = [
+            Layout {
+                stride: 1,
+                batch: 1 << log_run,
+            },
+            Layout {
+                stride: 1 << log_step,
+                batch: 1 << (log_step - log_before),
+            },
+        ];
+        for at in (0..count).step_by(1 << (log_run + log_runs)) {
+            let [before, _] = self.outer_scales([1, 0, first + at, 1 << log_run], [0; 4]);
+            let to = place_of(first + at, log_n, &last.log_radices);
+            let rows = |buffer: &DeviceBuffer, first: u64, layout| {
+                let address = buffer.memory().at(first * bytes, bytes)?;
+                Ok::<_, Error>(Rows { address, layout })
+            };
+            let both = [
+                rows(chunk.buffer, at, layouts[0])?,
+                rows(&self.device.array, to, layouts[1])?,
+            ];
+            let (tables, size) = (self.tables_on_device(), (log_run, 1 << log_runs));
+            copy_rows(&self.device.kernel, chunk.stream, &tables, size, both, before)?;
+        }
+        Ok(())
+    }
+
+    /// Queues the passes of a whole transform.
     pub fn whole(&self, stream: &Stream) -> Result<()> {
-        let other = self
-            .device
-            .other
-            .as_ref()
-            .ok_or(Error::Unusable { what: "a transform" })?;
-        let layout = Layout {
-            stride: 1,
-            batch: 1 << self.plan.log_n(),
-        };
-        let batch = RowBatch {
-            step: self.step(0)?,
-            count: 1,
-            layouts: [layout; 2],
-            scales: self.outer_scales([1, 0, 0, 0], [1, 0, 0, 0]),
-        };
-        self.transform(stream, &batch, [&self.device.array, other])
+        let [_, after] = self.outer_scales([0; 4], [1, 0, 0, 0]);
+        for step in &self.steps {
+            let rows = 1 << (self.plan.log_n() - step.log_n);
+            let after = after.filter(|_| rows == 1);
+            let tables = self.tables_on_device();
+            last_pass(
+                &self.device.kernel,
+                stream,
+                &tables,
+                (step, rows),
+                after,
+                &self.device.array,
+            )?;
+        }
+        Ok(())
     }
 
     /// Queues the transform of a chunk of columns: element i of each column is in line i.
@@ -173,13 +215,29 @@ impl NttLauncher {
 
     /// Queues the transform of a batch of rows, from `arrays[0]` and back to it.
     fn transform(&self, stream: &Stream, batch: &RowBatch<'_>, arrays: [&DeviceBuffer; 2]) -> Result<()> {
-        let tables = DeviceTables::new(&self.device.tables, self.plan.element_bytes());
-        transform(&self.device.kernel, stream, &tables, batch, arrays)
+        transform(
+            &self.device.kernel,
+            stream,
+            &self.tables_on_device(),
+            batch,
+            arrays,
+        )
+    }
+
+    fn tables_on_device(&self) -> DeviceTables<'_> {
+        DeviceTables::new(&self.device.tables, self.plan.element_bytes())
     }
 
     /// The buffer of the tables.
     pub fn tables(&self) -> &DeviceBuffer {
         &self.device.tables
+    }
+
+    /// Puts another buffer in place of the array, of the same length.
+    pub fn exchange_array(&mut self, other: &mut DeviceBuffer) {
+        if other.bytes() == self.device.array.bytes() {
+            std::mem::swap(&mut self.device.array, other);
+        }
     }
 
     /// The array of the elements.
@@ -192,4 +250,17 @@ impl NttLauncher {
             .get(index)
             .ok_or(Error::Unusable { what: "a transform" })
     }
+}
+
+/// Where the passes in place want an element: the digits of its index in these radices, the last of which has the
+/// smallest weight, in reversed order.
+fn place_of(mut index: u64, log_n: u32, log_radices: &[u32]) -> u64 {
+    let mut log_weight = log_n;
+    let mut place = 0;
+    for log_radix in log_radices.iter().rev() {
+        log_weight -= log_radix;
+        place += (index & ((1 << log_radix) - 1)) << log_weight;
+        index >>= log_radix;
+    }
+    place
 }

@@ -8,9 +8,10 @@ use super::plan::{NttMethod, NttPlan};
 use super::slots::{Input, NttSlots};
 use super::tables::Tables;
 use super::transform::NttSpec;
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Invalid, Result};
 use crate::kernels::Kernels;
-use crate::ring::{Ring, RingJob};
+use crate::ring::{Chunk, Download, Piece, Ring, RingJob};
 use crate::vram::Vram;
 
 /// A device's memory and kernels for one kind of transform. Runs one transform at a time.
@@ -42,15 +43,10 @@ impl Ntt {
         }
         let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
         let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
-        let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
         let device = NttObjects {
             kernel,
             tables,
-            array: array()?,
-            other: match plan.method() {
-                NttMethod::InDeviceMemory => Some(array()?),
-                NttMethod::TwoSteps { .. } => None,
-            },
+            array: vram.buffer(plan.array_bytes(), "NTT array")?,
         };
         let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
         let mut content = Tables::new();
@@ -58,6 +54,11 @@ impl Ntt {
         ring.stream().write((launcher.tables(), 0), &content.bytes())?;
         ring.finish()?;
         Ok(Self { ring, launcher })
+    }
+
+    /// Puts another buffer in place of the one that holds the elements of the last whole transform.
+    pub(crate) fn exchange_elements(&mut self, other: &mut DeviceBuffer) {
+        self.launcher.exchange_array(other);
     }
 
     /// The plan.
@@ -96,14 +97,54 @@ impl Ntt {
         let (launcher, plan) = (&self.launcher, self.launcher.plan);
         let total_bytes = plan.total_bytes();
         let mut source = Input { plan, from };
-        self.ring
-            .fill_buffer(launcher.array(), total_bytes, slots.upload, &mut source)?;
+        let job = RingJob {
+            total_bytes,
+            upload: Some((slots.upload, &mut source)),
+            arrays: &[],
+            download: None,
+        };
+        self.ring.run_job(job, &mut |chunk| launcher.place(&chunk))?;
+        self.passes_and_back(slots.download, to)
+    }
+
+    /// A whole transform of elements on the device.
+    ///
+    /// # Errors
+    /// As [`Self::transform`].
+    pub(crate) fn transform_from(
+        &mut self,
+        from: &DeviceBuffer,
+        download: &mut Download,
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        let chunk = Chunk {
+            piece: Piece {
+                index: 0,
+                offset: 0,
+                bytes: self.launcher.plan.total_bytes(),
+            },
+            buffer: from,
+            stream: self.ring.busy_stream(),
+        };
+        let placed = self.launcher.place(&chunk);
+        let done = placed
+            .and_then(|()| self.passes_and_back(download, to))
+            .and_then(|()| self.ring.finish());
+        if done.is_err() {
+            self.ring.wait_for_all();
+        }
+        done
+    }
+
+    /// The passes of a whole transform, and the way back.
+    fn passes_and_back(&mut self, download: &mut Download, to: &mut dyn WriteElements) -> Result<()> {
+        let (launcher, plan) = (&self.launcher, self.launcher.plan);
         launcher.whole(self.ring.stream())?;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
             Ok(to.write(offset / plan.element_bytes(), bytes)?)
         };
         self.ring
-            .drain_buffer((launcher.array(), 0), total_bytes, slots.download, &mut sink)
+            .drain_buffer((launcher.array(), 0), plan.total_bytes(), download, &mut sink)
     }
 
     fn transform_in_steps(

@@ -1,7 +1,6 @@
 //! The launches of the passes of NTTs.
 #![allow(unsafe_code)]
 
-use super::plan::ELEMENT_BYTES;
 use super::radices::LOG_TILE;
 use super::tables::{DeviceTables, RowTables, Scale};
 use crate::buffer::DeviceBuffer;
@@ -66,6 +65,39 @@ pub(super) fn transform(
     if last.is_multiple_of(2) {
         let bytes = batch.count * (tables.element_bytes << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
+    }
+    Ok(())
+}
+
+/// Transforms of a grid at most, a power of two.
+const ROWS_MAX: u64 = 1 << 15;
+
+/// Runs the last pass of `count` rows that lie one behind the other, in place; a factor behind it only if there is one
+/// row.
+pub(super) fn last_pass(
+    kernel: &Kernel,
+    stream: &Stream,
+    tables: &DeviceTables<'_>,
+    (step, count): (&RowTables, u64),
+    after: Option<Scale>,
+    array: &DeviceBuffer,
+) -> Result<()> {
+    let layout = Layout {
+        stride: 1,
+        batch: 1 << step.log_n,
+    };
+    let row_bytes = tables.element_bytes << step.log_n;
+    for first in (0..count).step_by(ROWS_MAX as usize) {
+        let batch = RowBatch {
+            step,
+            count: ROWS_MAX.min(count - first),
+            layouts: [layout; 2],
+            scales: [None, after],
+        };
+        let address = array.memory().at(first * row_bytes, batch.count * row_bytes)?;
+        let here = Rows { address, layout };
+        let last = step.log_radices.len() - 1;
+        one_pass(kernel, stream, tables, &batch, last, [here; 2])?;
     }
     Ok(())
 }
@@ -164,16 +196,15 @@ pub(crate) struct Rows {
     pub layout: Layout,
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254, times a factor: a pass of radix 1. `to` may be
+/// Copies `count` rows of 2^`log_length` elements, times a factor if there is one: a pass of radix 1. `to` may be
 /// `from`.
-pub(crate) fn copy_scaled(
+pub(crate) fn copy_rows(
     kernel: &Kernel,
     stream: &Stream,
     tables: &DeviceTables<'_>,
-    log_length: u32,
-    count: u64,
+    (log_length, count): (u32, u64),
     [from, to]: [Rows; 2],
-    factor: Scale,
+    factor: Option<Scale>,
 ) -> Result<()> {
     let log_columns = LOG_TILE.min(log_length);
     let mut words = vec![
@@ -188,7 +219,7 @@ pub(crate) fn copy_scaled(
         0,
         log_columns.into(),
     ];
-    let (before, after) = (tables.scale(Some(factor))?, tables.scale(None)?);
+    let (before, after) = (tables.scale(factor)?, tables.scale(None)?);
     // No roots, no twiddles.
     words.resize(PASS_WORDS - before.len() - after.len(), 0);
     words.extend(before);
@@ -197,8 +228,8 @@ pub(crate) fn copy_scaled(
     let grid = Grid {
         blocks: (1 << (log_length - log_columns), count as u32, 1),
         threads: (((1u32 << log_columns) / 2).clamp(1, THREADS_MAX), 1, 1),
-        shared_bytes: (1 << log_columns) * ELEMENT_BYTES as u32,
+        shared_bytes: (1 << log_columns) * tables.element_bytes as u32,
     };
-    // SAFETY: as in `one_pass`; rows fit both places, by `CosetPlan`.
+    // SAFETY: as in `one_pass`; rows fit both places, by `NttPlan` or `CosetPlan`.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }

@@ -4,10 +4,10 @@ use ark_bn254::Fr;
 
 use super::field::NttField;
 use super::radices::{LOG_TILE, log_radices};
-use super::tables::{power_elements, step_elements};
+use super::tables::{elements_in_place, power_elements, step_elements};
 use crate::buffer::leased_bytes;
 use crate::error::{Invalid, Result, Values};
-use crate::fit::{JobMemory, largest};
+use crate::fit::JobMemory;
 use crate::ring::Chunking;
 
 /// Bytes of an element of BN254.
@@ -31,7 +31,7 @@ pub struct NttPlan {
 /// In how many steps a transform runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NttMethod {
-    /// Whole, in two arrays in device memory.
+    /// Whole, in place of one array in device memory.
     InDeviceMemory,
     /// As a matrix of 2^`log_rows` rows in row-major order: its columns, then its rows (Bailey, "FFTs in
     /// external or hierarchical memory", 1990). The data crosses the bus twice each way.
@@ -81,12 +81,12 @@ impl NttPlan {
                     NttMethod::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
                     NttMethod::TwoSteps { .. } => n,
                 };
-                // The bytes grow with the number of units, so the longest chunk of whole units is searched.
-                let longest = (slot_bytes / element_bytes).min(enough) / unit;
-                let fits = |units| with(units * unit).vram_bytes() <= vram_bytes;
-                let best = largest(0, longest + 1, fits);
-                if best > 0 {
-                    return Ok(with(best * unit));
+                // Powers of two divide rows and columns evenly.
+                let longest = (slot_bytes / element_bytes).min(enough).checked_ilog2();
+                let logs = longest.map_or(0..0, |longest| unit.ilog2()..longest + 1);
+                let mut plans = logs.rev().map(|log| with(1 << log));
+                if let Some(best) = plans.find(|plan| plan.vram_bytes() <= vram_bytes) {
+                    return Ok(best);
                 }
             }
         }
@@ -127,16 +127,6 @@ impl NttPlan {
         Ok(Self { log_tile, ..self })
     }
 
-    /// The same plan with chunks of a power of two elements, which divide columns and rows evenly.
-    #[must_use]
-    pub fn with_even_chunks(self) -> Self {
-        let log_chunk = self.chunk_elements.checked_ilog2().unwrap_or(0);
-        Self {
-            chunk_elements: 1 << log_chunk,
-            ..self
-        }
-    }
-
     /// Bytes of an element.
     pub fn element_bytes(&self) -> u64 {
         self.element_bytes
@@ -167,7 +157,7 @@ impl NttPlan {
         self.method
     }
 
-    /// Elements of a full chunk.
+    /// Elements of a chunk: a power of two.
     pub fn chunk_elements(&self) -> u64 {
         self.chunk_elements
     }
@@ -175,7 +165,7 @@ impl NttPlan {
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
         leased_bytes(self.table_bytes())
-            + self.data_buffers() * leased_bytes(self.data_bytes())
+            + leased_bytes(self.array_bytes())
             + self.ring_buffers as u64 * leased_bytes(self.slot_bytes())
     }
 
@@ -192,16 +182,9 @@ impl NttPlan {
         self.element_bytes << self.log_n
     }
 
-    /// The number of arrays beside the buffers of the ring.
-    pub(super) fn data_buffers(&self) -> u64 {
-        match self.method {
-            NttMethod::InDeviceMemory => 2,
-            // A buffer of the ring is the second array.
-            NttMethod::TwoSteps { .. } => 1,
-        }
-    }
-
-    pub(super) fn data_bytes(&self) -> u64 {
+    /// Bytes of the array beside the buffers of the ring: all elements, or those of a chunk, whose passes go from a
+    /// buffer of the ring to the array and back.
+    pub(super) fn array_bytes(&self) -> u64 {
         match self.method {
             NttMethod::InDeviceMemory => self.total_bytes(),
             NttMethod::TwoSteps { .. } => self.slot_bytes(),
@@ -221,7 +204,7 @@ impl NttPlan {
     fn table_elements(&self) -> u64 {
         let shift = power_elements(self.log_n);
         let of_steps = match self.method {
-            NttMethod::InDeviceMemory => step_elements(self.log_n, self.log_tile),
+            NttMethod::InDeviceMemory => elements_in_place(self.log_n, self.log_tile),
             NttMethod::TwoSteps { log_rows } => {
                 step_elements(log_rows, self.log_tile)
                     + step_elements(self.log_n - log_rows, self.log_tile)

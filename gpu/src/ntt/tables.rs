@@ -61,6 +61,17 @@ pub(crate) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
     roots_count(log_roots) + power_elements(log_n)
 }
 
+/// Elements of the tables of a transform in place.
+pub(crate) fn elements_in_place(log_n: u32, log_tile: u32) -> u64 {
+    let log_radices = log_radices(log_n, log_tile);
+    let log_roots = log_radices.iter().copied().max().unwrap_or(0);
+    let log_rows = log_radices.iter().scan(0, |log_row, log_radix| {
+        *log_row += log_radix;
+        Some(*log_row)
+    });
+    roots_count(log_roots) + log_rows.map(power_elements).sum::<u64>()
+}
+
 fn roots_count(log_roots: u32) -> u64 {
     // At least one: a transform without stages reads none, and a table has an address.
     ((1u64 << log_roots) / 2).max(1)
@@ -95,16 +106,43 @@ impl<F: NttField> Tables<F> {
     /// The tables of the transform of a row of 2^`log_n`, by a root of that order.
     pub fn step(&mut self, root: F, log_n: u32, log_tile: u32) -> RowTables {
         let log_radices = log_radices(log_n, log_tile);
-        let log_roots = log_radices.iter().copied().max().unwrap_or(0);
-        let of_the_tile = root.to_the(1u64 << (log_n - log_roots));
+        let (log_roots, roots) = self.roots(root, log_n, &log_radices);
         RowTables {
             log_n,
             log_tile,
             log_radices,
             log_roots,
-            roots: self.push(of_the_tile, roots_count(log_roots), F::UNIT),
+            roots,
             twiddles: self.powers(root, log_n, F::UNIT),
         }
+    }
+
+    /// The tables of a transform in place: those of each pass as the last one of a row that is as long as the radices up
+    /// to its own make it.
+    pub fn in_place(&mut self, root: F, log_n: u32, log_tile: u32) -> Vec<RowTables> {
+        let log_radices = log_radices(log_n, log_tile);
+        let (log_roots, roots) = self.roots(root, log_n, &log_radices);
+        let up_to = |pass: usize| {
+            let log_radices = log_radices[..=pass].to_vec();
+            let log_row = log_radices.iter().sum();
+            RowTables {
+                log_n: log_row,
+                log_tile,
+                log_radices,
+                log_roots,
+                roots,
+                twiddles: self.powers(root.to_the(1u64 << (log_n - log_row)), log_row, F::UNIT),
+            }
+        };
+        (0..log_radices.len()).map(up_to).collect()
+    }
+
+    /// The roots of a tile's transform, for all radices, and their order.
+    fn roots(&mut self, root: F, log_n: u32, log_radices: &[u32]) -> (u32, u64) {
+        let log_roots = log_radices.iter().copied().max().unwrap_or(0);
+        let of_the_tile = root.to_the(1u64 << (log_n - log_roots));
+        let place = self.push(of_the_tile, roots_count(log_roots), F::UNIT);
+        (log_roots, place)
     }
 
     /// `count` powers of `base` times `factor`, one after the other; returns their place.

@@ -1,6 +1,6 @@
 //! The launches over the rows of a coset, in the order of one stream.
 
-use spillproof_engine::accelerator::{Input, Order, RowSource};
+use spillproof_engine::accelerator::{Input, Order, RowSource, Run};
 
 use super::plan::{CosetPlan, LOG_BATCH_MAX, halo};
 use super::tables::{CosetConstants, TablePlaces, tables};
@@ -8,7 +8,7 @@ use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Kernels};
 use crate::ntt::{
-    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Rows, Scale, copy_scaled, transform_to,
+    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Rows, Scale, copy_rows, transform_to,
 };
 use crate::program::{Addresses, ProgramKernels, Strips};
 use crate::raw::Event;
@@ -52,6 +52,9 @@ pub(super) struct CosetLauncher {
     results: DeviceBuffer,
     through: DeviceBuffer,
     scratch: Option<DeviceBuffer>,
+    /// All rows of the columns that are read, if the device makes them, and what is between the passes.
+    all_rows: Option<DeviceBuffer>,
+    between: Option<DeviceBuffer>,
     columns: Vec<Window>,
     /// The columns that are read, in order.
     read: Vec<usize>,
@@ -87,10 +90,11 @@ impl CosetLauncher {
         let rotations = read.iter().map(|&at| columns[at].input.rotations);
         let order = Order::new(rotations, plan.shape().log_rows, plan.log_tile_rows());
         let (content, places) = tables(&plan, constants)?;
-        let scratch = match plan.scratch_bytes() {
-            0 => None,
-            bytes => Some(vram.buffer(bytes, "program scratch")?),
+        let if_any = |bytes: u64, what: &'static str| match bytes {
+            0 => Ok(None),
+            bytes => vram.buffer(bytes, what).map(Some),
         };
+        let scratch = if_any(plan.scratch_bytes(), "program scratch")?;
         let context = vram.gpu().context();
         let mut work = Self {
             order,
@@ -103,6 +107,8 @@ impl CosetLauncher {
             results: rows(plan.result_rows(), "quotient rows")?,
             through: rows(plan.through_rows(), "rows between passes")?,
             scratch,
+            all_rows: if_any(plan.shape().columns_bytes(), "rows of all columns")?,
+            between: if_any(plan.between_bytes(), "columns between passes")?,
             columns,
             read,
             addresses: Vec::new(),
@@ -196,6 +202,93 @@ impl CosetLauncher {
         })
     }
 
+    /// All runs of rows, in order, if the device has them.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + use<> {
+        self.order.clone().runs()
+    }
+
+    /// Queues the copy of coefficients to where the rows of a column will be.
+    pub fn receive(
+        &self,
+        stream: &Stream,
+        (column, at): (u64, u64),
+        from: (&DeviceBuffer, u64),
+        bytes: u64,
+    ) -> Result<()> {
+        let to = column * self.plan.column_bytes() + at;
+        stream.copy((self.all_rows()?, to), from, bytes)
+    }
+
+    /// Queues the copy of coefficients that came to a buffer.
+    pub fn keep(&self, stream: &Stream, column: u64, to: &DeviceBuffer) -> Result<()> {
+        let bytes = self.plan.column_bytes();
+        stream.copy((to, 0), (self.all_rows()?, column * bytes), bytes)
+    }
+
+    /// Queues the transform of a column to rows: of its coefficients in a buffer, or those that came.
+    pub fn to_rows(&self, stream: &Stream, column: u64, from: Option<&DeviceBuffer>) -> Result<()> {
+        let wrong = Error::Unusable { what: "a quotient" };
+        let (step, shift) = self.places.to_rows.as_ref().ok_or(wrong)?;
+        let n2 = 1u64 << self.plan.shape().log_columns;
+        let across = Layout { stride: n2, batch: 1 };
+        for first in (0..n2).step_by(1 << LOG_BATCH_MAX) {
+            let before = Scale {
+                powers: *shift,
+                exponent: [n2, 0, first, 1],
+            };
+            let after = Scale {
+                powers: self.points()?,
+                exponent: [first, 1, 0, 0],
+            };
+            let batch = RowBatch {
+                step,
+                count: (n2 - first).min(1 << LOG_BATCH_MAX),
+                layouts: [across; 2],
+                scales: [Some(before), Some(after)],
+            };
+            let at = |buffer: &DeviceBuffer, start: u64| buffer.memory().at(start + first * ELEMENT_BYTES, 0);
+            let to = at(self.all_rows()?, column * self.plan.column_bytes())?;
+            let route = Route {
+                from: from.map_or(Ok(to), |from| at(from, 0))?,
+                through: self.between.as_ref().map_or(Ok(to), |between| at(between, 0))?,
+                to,
+            };
+            transform_to(&self.kernel, stream, &self.on_device(), &batch, route)?;
+        }
+        Ok(())
+    }
+
+    /// Queues the transform of rows that the device has to their window.
+    pub fn arrive_from_all(&self, stream: &Stream, run: Run) -> Result<()> {
+        let window = self.read.get(run.input).and_then(|&at| self.columns.get(at));
+        let window = window.ok_or(Error::Unusable { what: "a quotient" })?;
+        let place = match run.tile {
+            0 => window.before,
+            _ => window.before + window.halo,
+        };
+        let n1 = 1u64 << self.plan.shape().log_rows;
+        let of_column = run.input as u64 * self.plan.column_bytes();
+        for (done, row, rows) in spans(run.first_row, run.rows, n1, self.plan.batch_rows()) {
+            let start = of_column + row * self.plan.row_bytes();
+            let from = Rows {
+                address: self
+                    .all_rows()?
+                    .memory()
+                    .at(start, rows * self.plan.row_bytes())?,
+                layout: self.along(),
+            };
+            self.transform(from, place + done, rows, [None; 2], stream)?;
+            self.go_round(place + done, run.first_row + done as i64, rows, stream)?;
+        }
+        Ok(())
+    }
+
+    fn all_rows(&self) -> Result<&DeviceBuffer> {
+        self.all_rows
+            .as_ref()
+            .ok_or(Error::Unusable { what: "a quotient" })
+    }
+
     /// Queues the transform of rows from the chunk to their window.
     pub fn arrive(&self, chunk: &Chunk<'_>, done: u64, part: ChunkRows) -> Result<()> {
         let from = chunk.buffer.memory().at(done * self.plan.row_bytes(), 0)?;
@@ -252,12 +345,11 @@ impl CosetLauncher {
                 powers: self.points()?,
                 exponent: [1 << log_rows, 0, row, 1],
             };
-            copy_scaled(
+            copy_rows(
                 &self.kernel,
                 stream,
                 &tables,
-                log_columns,
-                rows,
+                (log_columns, rows),
                 [
                     Rows {
                         address: tables.at(self.places.shift)?,
@@ -268,7 +360,7 @@ impl CosetLauncher {
                         layout: self.along(),
                     },
                 ],
-                by,
+                Some(by),
             )?;
         }
         Ok(())
@@ -367,17 +459,8 @@ impl CosetLauncher {
             address: at,
             layout: self.along(),
         };
-        let log_columns = self.plan.shape().log_columns;
-        let both = [here, here];
-        copy_scaled(
-            &self.kernel,
-            stream,
-            &tables,
-            log_columns,
-            tile_rows,
-            both,
-            shift_back,
-        )
+        let size = (self.plan.shape().log_columns, tile_rows);
+        copy_rows(&self.kernel, stream, &tables, size, [here; 2], Some(shift_back))
     }
 
     /// Queues the copies of the rows that the next tile shares to the starts of the windows, in pieces that

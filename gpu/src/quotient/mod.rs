@@ -14,6 +14,12 @@
 //! transformed back in place and waits in one of two buffers for its copy to the host, while the windows
 //! slide and the next tile arrives. A row beyond the end of the matrix is a rotated row of its start.
 //!
+//! Of coefficients the device makes all rows first, in place, and keeps them for the coset; rows then come from there:
+//!
+//! ```text
+//! coefficients -> ring up, or a copy that stayed -> transforms of columns -> all rows -> row transforms -> windows -> ..
+//! ```
+//!
 //! Device memory: see [`CosetPlan`]. One hard synchronisation for each of the two rings, and one for the
 //! tables.
 
@@ -26,6 +32,7 @@ mod tests;
 pub(crate) use plan::{CosetPlan, CosetShape};
 pub(crate) use tables::CosetConstants;
 
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Result};
 use crate::kernels::Kernels;
 use crate::ntt::ELEMENT_BYTES;
@@ -71,6 +78,68 @@ impl DeviceCoset {
         Ok((chunking, plan.total_rows() * plan.row_bytes()))
     }
 
+    /// Computes the coset of a plan of coefficients: `source` gives those of the inputs that come, one input after the
+    /// other.
+    ///
+    /// # Errors
+    /// As [`Self::compute`].
+    pub fn compute_of(
+        &mut self,
+        upload: &mut Upload,
+        download: &mut Download,
+        (inputs, source): (&[InputColumn<'_>], &mut dyn Source),
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let (launcher, back, up) = (&self.launcher, &mut self.back, &mut self.up);
+        let column_bytes = launcher.plan().column_bytes();
+        let mut come = Vec::new();
+        for (column, input) in (0..).zip(inputs) {
+            match *input {
+                InputColumn::There(there) => launcher.to_rows(up.busy_stream(), column, Some(there))?,
+                InputColumn::Comes(kept) => come.push((column, kept)),
+            }
+        }
+        if !come.is_empty() {
+            let job = RingJob {
+                total_bytes: come.len() as u64 * column_bytes,
+                upload: Some((upload, source)),
+                arrays: &[],
+                download: None,
+            };
+            up.run_job(job, &mut |chunk| {
+                let mut done = 0;
+                while done < chunk.piece.bytes {
+                    let offset = chunk.piece.offset + done;
+                    let (nth, at) = (offset / column_bytes, offset % column_bytes);
+                    let bytes = (column_bytes - at).min(chunk.piece.bytes - done);
+                    let (column, kept) = come[nth as usize];
+                    launcher.receive(chunk.stream, (column, at), (chunk.buffer, done), bytes)?;
+                    done += bytes;
+                    if at + bytes == column_bytes {
+                        if let Some(kept) = kept {
+                            launcher.keep(chunk.stream, column, kept)?;
+                        }
+                        launcher.to_rows(chunk.stream, column, None)?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let stream = up.busy_stream();
+        for run in launcher.runs() {
+            launcher.arrive_from_all(stream, run)?;
+            if run.input + 1 == inputs.len() {
+                launcher.compute(stream, run.tile)?;
+                if let Some(before) = run.tile.checked_sub(1) {
+                    bring(back, launcher, download, sink, before)?;
+                }
+            }
+        }
+        bring(back, launcher, download, sink, launcher.tiles() - 1)?;
+        self.up.finish()?;
+        self.back.finish()
+    }
+
     /// Computes the coset: `source` gives rows in their order, `sink` takes the rows of the quotient.
     ///
     /// # Errors
@@ -111,6 +180,15 @@ impl DeviceCoset {
         self.up.finish()?;
         self.back.finish()
     }
+}
+
+/// The coefficients of an input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum InputColumn<'b> {
+    /// They are in a buffer of the device.
+    There(&'b DeviceBuffer),
+    /// They come from the host, and may be kept in a buffer.
+    Comes(Option<&'b DeviceBuffer>),
 }
 
 /// Copies the quotient's rows of a tile to the host.

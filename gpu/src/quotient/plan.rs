@@ -8,6 +8,7 @@
 //! through: 1, or T where a row takes two passes
 //! tables:  about 32 * (n2 + 6 sqrt(n2) + 4 sqrt(n)), with the first Lagrange polynomial 32 n1 more; the program's code
 //! pinned:  slots of K rows
+//! of coefficients, the device has all rows: 32 n a column that is read, and 32 n between passes if n1 > 2^10
 //! ```
 //!
 //! Tiles of 2^18 elements keep a device busy, and there are enough of them to copy one while another is
@@ -37,6 +38,24 @@ pub(crate) struct CosetShape {
     pub log_columns: u32,
     /// Each column that the program reads, once.
     pub inputs: Vec<Input>,
+    /// Whether the device gets the coefficients of inputs, and makes their rows.
+    pub of_coefficients: bool,
+}
+
+impl CosetShape {
+    /// Columns that are read.
+    pub fn columns_read(&self) -> u64 {
+        let is_read = |input: &&Input| input.rows == RowSource::Read;
+        self.inputs.iter().filter(is_read).count() as u64
+    }
+
+    /// Bytes of the columns that are read, if the device gets their coefficients: as much as all of their rows.
+    pub fn columns_bytes(&self) -> u64 {
+        match self.of_coefficients {
+            true => self.columns_read() * (ELEMENT_BYTES << (self.log_rows + self.log_columns)),
+            false => 0,
+        }
+    }
 }
 
 /// The plan of a coset.
@@ -170,6 +189,21 @@ impl CosetPlan {
             + rows(self.through_rows())
             + self.ring_buffers as u64 * (rows(self.chunk_rows) + rows(self.back_rows()))
             + leased_bytes(self.scratch_bytes)
+            + leased_bytes(self.shape.columns_bytes())
+            + leased_bytes(self.between_bytes())
+    }
+
+    /// Bytes of a column.
+    pub fn column_bytes(&self) -> u64 {
+        self.row_bytes() << self.shape.log_rows
+    }
+
+    /// Bytes between the passes that make the rows of a column, if there are several.
+    pub(super) fn between_bytes(&self) -> u64 {
+        match self.shape.of_coefficients && self.shape.log_rows > LOG_TILE {
+            true => self.column_bytes(),
+            false => 0,
+        }
     }
 
     /// Bytes that a pinned slot must have, at either end.
@@ -242,6 +276,11 @@ impl CosetPlan {
         self.shape.inputs.iter().any(|input| input.rows == rows)
     }
 
+    /// Whether the tables have the powers of the root.
+    pub(super) fn has_points(&self) -> bool {
+        self.has(RowSource::Identity) || self.has(RowSource::FirstLagrange) || self.shape.of_coefficients
+    }
+
     /// Elements of the tables that [`super::tables`] makes.
     pub(super) fn table_elements(&self) -> u64 {
         let CosetShape {
@@ -251,14 +290,19 @@ impl CosetPlan {
         } = self.shape;
         let log_n = log_rows + log_columns;
         let if_has = |rows, elements: u64| if self.has(rows) { elements } else { 0 };
-        let points = match self.has(RowSource::Identity) || self.has(RowSource::FirstLagrange) {
+        let points = match self.has_points() {
             true => power_elements(log_n + 1),
+            false => 0,
+        };
+        let to_rows = match self.shape.of_coefficients {
+            true => step_elements(log_rows, LOG_TILE) + power_elements(log_n),
             false => 0,
         };
         2 * step_elements(log_columns, LOG_TILE)
             + power_elements(log_n)
             + power_elements(log_columns)
             + points
+            + to_rows
             + if_has(RowSource::Identity, 1)
             + if_has(RowSource::FirstLagrange, (1 << log_columns) + (1 << log_rows))
     }
@@ -274,7 +318,12 @@ impl CosetPlan {
 }
 
 fn check(shape: &CosetShape, program: &ProgramKernels) -> Result<()> {
-    if shape.log_columns > LOG_COLUMNS_MAX || shape.log_rows > 28 || shape.log_rows + shape.log_columns > 28 {
+    // Those of a column are passed over twice at most, in place.
+    let log_rows_max = if shape.of_coefficients { 2 * LOG_TILE } else { 28 };
+    if shape.log_columns > LOG_COLUMNS_MAX
+        || shape.log_rows > log_rows_max
+        || shape.log_rows + shape.log_columns > 28
+    {
         return Err(Invalid::Size {
             what: "a coset",
             reason: format!(

@@ -34,11 +34,13 @@ pub(crate) struct CosetConstants {
 pub(super) struct TablePlaces {
     /// The transforms of rows, forward and back.
     pub steps: [RowTables; 2],
+    /// The transforms of columns to rows, and c^e, e < n, if the device gets coefficients.
+    pub to_rows: Option<(RowTables, Powers)>,
     /// w^-e, e < n.
     pub twist: Powers,
     /// scale c^-j.
     pub shift_back: Powers,
-    /// w^e, e < 2 n, if an input is computed.
+    /// w^e, e < 2 n, if an input is computed or the device gets coefficients.
     pub points: Option<Powers>,
     /// The shift c.
     pub shift: u64,
@@ -63,12 +65,18 @@ pub(super) fn tables(plan: &CosetPlan, constants: CosetConstants) -> Result<(Vec
     let steps = [omega, omega_inverse].map(|root| tables.step(root.pow([n1]), log_columns, LOG_TILE));
     let twist = tables.powers(omega_inverse, log_n, Fr::ONE);
     let shift_back = tables.powers(shift_inverse, log_columns, scale);
-    let computed = plan.has(RowSource::Identity) || plan.has(RowSource::FirstLagrange);
+    let to_rows = plan.shape().of_coefficients.then(|| {
+        let step = tables.step(omega.pow([n2]), log_rows, LOG_TILE);
+        (step, tables.powers(shift, log_n, Fr::ONE))
+    });
     let mut places = TablePlaces {
         steps,
+        to_rows,
         twist,
         shift_back,
-        points: computed.then(|| tables.powers(omega, log_n + 1, Fr::ONE)),
+        points: plan
+            .has_points()
+            .then(|| tables.powers(omega, log_n + 1, Fr::ONE)),
         shift: 0,
         shift_row: 0,
         lagrange: 0,

@@ -43,6 +43,7 @@ impl<'a> Case<'a> {
             log_rows: 3,
             log_columns: 3,
             inputs: inputs(&random),
+            of_coefficients: false,
         };
         Self { random, shape, image }
     }

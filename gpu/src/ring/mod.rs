@@ -142,6 +142,12 @@ impl Ring {
         &self.compute
     }
 
+    /// The same, for work that no job of the ring comes before: dropped before [`Ring::finish`], the ring waits for it.
+    pub fn busy_stream(&mut self) -> &Stream {
+        self.in_flight = true;
+        &self.compute
+    }
+
     /// Runs a job: calls `kernel` once for each chunk, in order, to queue its work. When this returns, the
     /// source has given and the sink has taken all bytes. Kernels of a job without a sink may still run: see
     /// [`Ring::finish`].
@@ -169,31 +175,6 @@ impl Ring {
             self.wait_for_all();
         }
         done
-    }
-
-    /// Runs a job that copies all bytes of the source to the start of `to`.
-    ///
-    /// # Errors
-    /// As [`Ring::run_job`].
-    pub fn fill_buffer(
-        &mut self,
-        to: &DeviceBuffer,
-        total_bytes: u64,
-        upload: &mut Upload,
-        source: &mut dyn Source,
-    ) -> Result<()> {
-        let job = RingJob {
-            total_bytes,
-            upload: Some((upload, source)),
-            arrays: &[],
-            download: None,
-        };
-        self.run_job(job, &mut |chunk| {
-            let piece = chunk.piece;
-            chunk
-                .stream
-                .copy((to, piece.offset), (chunk.buffer, 0), piece.bytes)
-        })
     }
 
     /// Runs a job that copies bytes of a buffer, from an offset on, to the sink.
@@ -314,7 +295,7 @@ impl Ring {
     }
 
     /// Waits for all streams and ignores errors: after a failure nothing may be in flight.
-    fn wait_for_all(&mut self) {
+    pub(crate) fn wait_for_all(&mut self) {
         let trace = self.gpu.trace();
         for stream in [&self.up, self.compute.raw(), &self.back] {
             let _ = trace.host(SpanKind::HardSync, 0, || stream.synchronize());

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use super::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
@@ -176,6 +176,19 @@ impl Accelerator for CountedAccelerator {
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
         self.ask(|accelerator| accelerator.quotient(job, budget))
+    }
+
+    fn quotient_of(
+        &self,
+        job: &mut Coset<'_>,
+        inputs: &mut [Box<dyn ReadElements + '_>],
+        budget: &Budget,
+    ) -> Result<Answer<()>> {
+        self.ask(|accelerator| accelerator.quotient_of(job, inputs, budget))
+    }
+
+    fn forget(&self, frames: u64) {
+        self.accelerator.forget(frames);
     }
 
     fn distrust(&self) {

@@ -7,6 +7,9 @@
 //! value(r, k) = sum over j < n2 of a[j] * w^(n1 j k)
 //! ```
 //!
+//! With the coefficients f of an input, row r is, for the shift c,
+//! `a[j] = w^(r j) * sum over i < n1 of f[i n2 + j] * c^(i n2 + j) * w^(n2 r i)`.
+//!
 //! The program runs over values. A query's rotation by s is s *rows* further; going round the n1 rows once is
 //! going one point further in each row: `value(r + n1, k) = value(r, k + 1 mod n2)`. So row r is asked for
 //! any integer r. Row r of the output is

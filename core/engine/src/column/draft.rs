@@ -11,6 +11,7 @@ use super::tag::DIGEST_BYTES;
 use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, SpareBits, Workspace, scratch_frame_bytes};
 use crate::Result;
+use crate::accelerator::ColumnId;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::error::Invalid;
@@ -470,6 +471,16 @@ pub struct Writer<E> {
     buffer_elements: usize,
     buffered: usize,
     written: u64,
+}
+
+impl<E> Writer<E> {
+    /// The identity of the column that will be finished.
+    pub(crate) fn column_id(&self) -> ColumnId {
+        ColumnId {
+            frames: self.draft.frames.id(),
+            first_frame: self.draft.first_frame,
+        }
+    }
 }
 
 impl<E: Element> Writer<E> {

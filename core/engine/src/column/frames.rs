@@ -26,6 +26,7 @@ use super::seal::{Refused, Seal};
 use super::tag::{DIGEST_BYTES, TagPlaces};
 use crate::Error;
 use crate::Result;
+use crate::accelerator::Accelerator;
 use crate::budget::{Buffer, Lease, LeasedVec};
 use crate::dry::DryRun;
 use crate::error::Invalid;
@@ -123,8 +124,7 @@ pub(crate) struct Frames {
     frame_bytes: usize,
     frames: u64,
     name: String,
-    /// No other frames of this process have it, before or after.
-    id: u64,
+    id: Identity,
     /// Whose threads hash and encrypt.
     workspace: Workspace,
     /// The thread that asks does all of it.
@@ -228,7 +228,10 @@ impl Frames {
         key: FrameKey,
     ) -> Self {
         Self {
-            id: next_id(),
+            id: Identity {
+                number: next_id(),
+                accelerator: workspace.accelerator.clone(),
+            },
             backing,
             key,
             frame_bytes,
@@ -248,7 +251,7 @@ impl Frames {
     }
 
     pub fn id(&self) -> u64 {
-        self.id
+        self.id.number
     }
 
     /// The file and the offset of frame 0 in it, unless the frames are in memory, or were written there.
@@ -612,6 +615,21 @@ impl Frames {
         match frames_of(runs).zip(good).find(|(_, good)| !good) {
             None => Ok(()),
             Some((frame, _)) => Err(self.damaged(frame)),
+        }
+    }
+}
+
+/// The number of frames, which no other frames of this process have, before or after.
+struct Identity {
+    number: u64,
+    /// May have kept elements under the number.
+    accelerator: Option<Arc<dyn Accelerator>>,
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        if let Some(accelerator) = &self.accelerator {
+            accelerator.forget(self.number);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::frames::{Frames, PendingFrames, Run};
 use super::{Element, Region, Workspace, ascending, descending};
 use crate::Result;
-use crate::accelerator::BasesId;
+use crate::accelerator::ColumnId;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::Invalid;
 use spillproof_kernels::parallel::Parallel;
@@ -112,8 +112,8 @@ impl<E: Element> Column<E> {
 
     /// Where its elements begin: columns with an equal one have the same elements, as far as both go, and no
     /// other column of this process has it, before or after.
-    pub(crate) fn bases_id(&self) -> BasesId {
-        BasesId {
+    pub(crate) fn column_id(&self) -> ColumnId {
+        ColumnId {
             frames: self.frames.id(),
             first_frame: self.first_frame,
         }

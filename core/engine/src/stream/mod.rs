@@ -38,4 +38,4 @@ pub use transform::invert;
 
 pub use combinations::{Combinations, distinct};
 pub use many::merged;
-pub use offload::{beyond, declined, descending_sum, sums_of_terms, sums_over, wrong_answer};
+pub use offload::{beyond, declined, descending_sum, elements_of, sums_of_terms, sums_over, wrong_answer};

@@ -29,8 +29,8 @@ use super::transform::Transform;
 use crate::Error;
 use crate::Result;
 use crate::accelerator::{
-    self, Accelerator, Answer, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES, Totals,
-    WriteElements,
+    self, Accelerator, Answer, ColumnId, Groups, POINT_BYTES, POINT_BYTES_OF_G2, ReadElements, SCALAR_BYTES,
+    Totals, WriteElements,
 };
 use crate::budget::LeasedVec;
 use crate::column::{
@@ -173,12 +173,12 @@ fn offered<F: Element>(
         .g1
         .iter_mut()
         .zip(&bases.g1)
-        .for_each(|(job, bases)| job.id = Some(bases.bases_id()));
+        .for_each(|(job, bases)| job.id = Some(bases.column_id()));
     job.bases
         .g2
         .iter_mut()
         .zip(&bases.g2)
-        .for_each(|(job, bases)| job.id = Some(bases.bases_id()));
+        .for_each(|(job, bases)| job.id = Some(bases.column_id()));
     job.parts = Some(accelerator::Parts {
         step,
         of: Box::new(|points| sums_of(bases, scalars, points, workspace)),
@@ -400,7 +400,7 @@ fn run_transform<F: KernelField + Element>(
         before,
         after,
         scale,
-        input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
+        input: elements_of(input)?,
         output: Box::new(output),
         in_steps: Box::new(steps),
     };
@@ -411,6 +411,14 @@ fn run_transform<F: KernelField + Element>(
 pub fn declined<T>(what: &str, why: &str) -> Option<T> {
     tracing::debug!(what, why, "the accelerator declined");
     None
+}
+
+/// A column of scalars as an accelerator reads it.
+///
+/// # Errors
+/// [`Invalid`] for elements that are no scalars.
+pub fn elements_of<F: Element>(column: &Column<F>) -> Result<Box<dyn ReadElements>> {
+    Ok(Box::new(Walk::upwards(column.cast::<[u8; SCALAR_BYTES]>()?)))
 }
 
 /// For an answer that cannot be.
@@ -535,6 +543,10 @@ struct Output<'a, M> {
 }
 
 impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for &mut Output<'_, M> {
+    fn column_id(&self) -> Option<ColumnId> {
+        self.writer.as_ref().map(Writer::column_id)
+    }
+
     fn disk_seconds_to_write(&self) -> f64 {
         self.workspace.disk_seconds(0, self.written_bytes)
     }

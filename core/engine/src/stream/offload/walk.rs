@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::super::terms::{Chunk, Terms};
 use super::beyond;
 use crate::Result;
-use crate::accelerator::{Arrivals, ReadElements};
+use crate::accelerator::{Arrivals, ColumnId, ReadElements};
 use crate::budget::{LeasedVec, Lent, PAGE_BYTES};
 use crate::column::{Column, Element, InPlace, Reader, Region, ascending, descending};
 
@@ -342,6 +342,10 @@ impl<const N: usize> ReadElements for Walk<N> {
             true => (self.column.workspace()).disk_seconds(bytes, 0),
             false => 0.0,
         }
+    }
+
+    fn column(&self) -> Option<(ColumnId, u64)> {
+        matches!(self.order, Order::Upwards).then(|| (self.column.column_id(), self.column.len()))
     }
 
     fn lease_bytes(&self) -> u64 {

@@ -39,6 +39,7 @@ pub use shape::QuotientShape;
 use self::domain::inverse;
 use self::in_groups::Groups;
 use self::matrix::Matrix;
+use self::offload::Inputs;
 use self::tile::Coset;
 use self::walk::{Input, Walks};
 use super::constraints::Constraints;
@@ -284,12 +285,27 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
                     _ => None,
                 })
                 .collect();
-            let transformed = self.matrix.coset_rows(&inputs, &shifts)?;
-            for (shift, transformed) in shifts.into_iter().zip(transformed) {
+            let mut take = |rows: &Column<F>, shift: F| {
+                remainders.extend(self.matrix.coefficients(rows, inverse(shift)?, placement)?);
+                Ok::<_, Error>(())
+            };
+            let mut done = 0;
+            for &shift in &shifts {
+                let Some(rows) = self.offered(shift, Inputs::Coefficients(&inputs))? else {
+                    break;
+                };
+                take(&rows, shift)?;
+                done += 1;
+            }
+            let left = &shifts[done..];
+            if left.is_empty() {
+                continue;
+            }
+            let transformed = self.matrix.coset_rows(&inputs, left)?;
+            for (&shift, transformed) in left.iter().zip(transformed) {
                 let quotient_rows = self.on_coset(shift, &transformed)?;
                 drop(transformed);
-                let back = inverse(shift)?;
-                remainders.extend(self.matrix.coefficients(&quotient_rows, back, placement)?);
+                take(&quotient_rows, shift)?;
             }
         }
         if cosets == 1 {
@@ -312,14 +328,19 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             .filter_map(|(index, source)| Some((index, self.numerator.rotations(index)?, source)))
     }
 
+    /// The quotient's rows on the coset of `shift` by the accelerator, if it makes them of these inputs.
+    fn offered(&self, shift: F, inputs: Inputs<'_, F>) -> Result<Option<Column<F>>> {
+        let used: Vec<_> = self.used().collect();
+        let on_coset = (shift, self.domain.scale(shift)?);
+        offload::on_coset(&self.matrix, self.numerator, &used, inputs, on_coset)
+    }
+
     /// The quotient's rows on the coset of `shift`, twisted for the way back, from the columns' rows there.
     fn on_coset(&self, shift: F, transformed: &[Column<F>]) -> Result<Column<F>> {
         let (matrix, plan) = (&self.matrix, self.matrix.plan);
         let scale = self.domain.scale(shift)?;
-
         let used: Vec<_> = self.used().collect();
-        let on_coset = (shift, scale);
-        if let Some(rows) = offload::on_coset(matrix, self.numerator, &used, transformed, on_coset)? {
+        if let Some(rows) = self.offered(shift, Inputs::Rows(transformed))? {
             return Ok(rows);
         }
         let mut power_table = None;

@@ -19,7 +19,7 @@ use spillproof_engine::accelerator::{
     WriteElements,
 };
 use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Region, Workspace, Writer};
-use spillproof_engine::stream::{beyond, declined, wrong_answer};
+use spillproof_engine::stream::{beyond, declined, elements_of, wrong_answer};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::NttElement;
 
@@ -27,13 +27,22 @@ type Scalar = [u8; SCALAR_BYTES];
 /// A column that the program reads: its number, its smallest and largest rotation, what stands for it.
 type Used<'a, F> = (usize, (i32, i32), &'a Source<'a, F>);
 
-/// The quotient's rows on the coset of `shift`, times `scale`, by the accelerator; `None` if the processor
-/// has to make them.
+/// The inputs that are read.
+#[derive(Clone, Copy)]
+pub(super) enum Inputs<'a, F> {
+    /// Their coefficients.
+    Coefficients(&'a [&'a Column<F>]),
+    /// Their rows on the coset.
+    Rows(&'a [Column<F>]),
+}
+
+/// The quotient's rows on the coset of `shift`, times `scale`, by the accelerator; `None` if it does not make them of
+/// these inputs.
 pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     matrix: &Matrix<F>,
     numerator: &Program<F>,
     used: &[Used<'_, F>],
-    transformed: &[Column<F>],
+    from: Inputs<'_, F>,
     (shift, scale): (F, F),
 ) -> Result<Option<Column<F>>> {
     let workspace = matrix.workspace;
@@ -51,9 +60,15 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     });
     let inputs: Vec<Input> = inputs.collect();
     let read = inputs.iter().filter(|input| input.rows == RowSource::Read);
+    let (rows, coefficients) = match from {
+        Inputs::Rows(rows) => (rows, &[][..]),
+        Inputs::Coefficients(columns) => (&[][..], columns),
+    };
+    let of_inputs = coefficients.iter().map(|column| elements_of(column));
+    let mut of_inputs = of_inputs.collect::<Result<Vec<_>>>()?;
     let mut ends = Ends {
         matrix,
-        columns: transformed.iter().map(Column::cast).collect::<Result<_>>()?,
+        columns: rows.iter().map(Column::cast).collect::<Result<_>>()?,
         rotations: read.map(|input| input.rotations).collect(),
         reader: None,
         writer: None,
@@ -72,8 +87,11 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
         inputs,
         in_tiles: Box::new(&mut ends),
     };
-    let answer = accelerator.quotient(&mut job, &workspace.budget);
-    drop(job);
+    let answer = match from {
+        Inputs::Rows(_) => accelerator.quotient(&mut job, &workspace.budget),
+        Inputs::Coefficients(_) => accelerator.quotient_of(&mut job, &mut of_inputs, &workspace.budget),
+    };
+    drop((job, of_inputs));
     let writer = match &answer {
         Ok(Answer::Done(())) => ends.writer.take(),
         _ => None,
@@ -94,6 +112,7 @@ fn same<F: Any>(values: [F; 3]) -> Option<[Fr; 3]> {
 /// What the ends of a coset are made of.
 struct Ends<'a, F> {
     matrix: &'a Matrix<'a, F>,
+    /// None if it takes coefficients.
     columns: Vec<Column<Scalar>>,
     rotations: Vec<(i32, i32)>,
     reader: Option<Reader<Scalar>>,
@@ -159,21 +178,27 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
                 (run.input, region)
             })
         });
-        let reader = Reader::in_turn(self.columns.clone(), pieces, self.columns.len())?;
-        let reader = self.reader.insert(reader);
+        let reader = match self.columns.len() {
+            0 => None,
+            depth => Some(Reader::in_turn(self.columns.clone(), pieces, depth)?),
+        };
+        self.reader = reader;
         let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
         let what = "quotient on a coset";
         let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
         let writer = Writer::in_chunks(draft.cast()?, plan.accelerator_tile_rows() * n2);
         let writer = self.writer.insert(writer);
         Ok(TileEnds {
-            input: Box::new(InOrder {
-                order,
-                cut,
-                reader,
-                row_len: n2,
-                next: 0,
-            }),
+            input: match &mut self.reader {
+                Some(reader) => Box::new(InOrder {
+                    order,
+                    cut,
+                    reader,
+                    row_len: n2,
+                    next: 0,
+                }),
+                None => Box::new(|first: u64, into: &mut [u8]| Err(beyond(first, into.len() / SCALAR_BYTES))),
+            },
             output: Box::new(OfTiles {
                 writer,
                 next: 0,
