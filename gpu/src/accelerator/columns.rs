@@ -50,7 +50,8 @@ impl Drop for KeptColumn {
         let wipe = || {
             let stream = RawStream::new(self.gpu.context())?;
             stream.fill(self.buffer.memory(), 0, self.buffer.bytes(), 0)?;
-            stream.synchronize()
+            // A failed wait is tried once more, since the memory is freed then.
+            stream.synchronize().or_else(|_| stream.synchronize())
         };
         if let Err(error) = wipe() {
             tracing::debug!(%error, "a column on the device was not overwritten");
