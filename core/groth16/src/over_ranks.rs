@@ -23,6 +23,7 @@
 mod kept;
 mod key_share;
 mod shares;
+mod sums;
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
@@ -41,6 +42,7 @@ use self::kept::{Keeping, Sum};
 pub use self::key_share::{KeyShare, OfRank};
 pub use self::shares::{Cut, Shares};
 use self::shares::{POLYNOMIALS, SCALAR_BYTES, width};
+use self::sums::{FirstSums, MadeSums, SecondSums};
 use super::constraints::Share;
 use super::proof::{
     Sums, holds, public_signals_of, sum_over_a, sum_over_b_g1, sum_over_b_g2, sum_over_c, sums_together,
@@ -644,41 +646,6 @@ fn one<T>(columns: Vec<T>) -> T {
         unreachable!("an exchange of one column brings one");
     };
     column
-}
-
-/// The sums beside the first exchange.
-struct FirstSums<E: PairingCurve> {
-    a: Projective<E::G1Config>,
-    b_g1: Projective<E::G1Config>,
-}
-
-/// The sums beside the second exchange.
-struct SecondSums<E: PairingCurve> {
-    b_g2: Projective<E::G2Config>,
-    c: Projective<E::G1Config>,
-}
-
-/// What of them was made before.
-struct MadeSums<E: PairingCurve> {
-    b_g2: Option<Projective<E::G2Config>>,
-    c: Option<Projective<E::G1Config>>,
-}
-
-impl<E: PairingCurve> Sums<E> {
-    fn of(first: FirstSums<E>, second: SecondSums<E>, h: Projective<E::G1Config>) -> Self {
-        Self {
-            a: first.a,
-            b_g1: first.b_g1,
-            b_g2: second.b_g2,
-            c: second.c,
-            h,
-        }
-    }
-
-    fn equal(&self, other: &Self) -> bool {
-        let g1 = |sums: &Self| [sums.a, sums.b_g1, sums.c, sums.h];
-        g1(self) == g1(other) && self.b_g2 == other.b_g2
-    }
 }
 
 /// The sum of all columns, element by element, in the place of the first.
