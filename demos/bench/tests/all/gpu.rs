@@ -37,7 +37,7 @@ fn bench_result(command: Command, arguments: &str) -> (Value, bool, String) {
 #[test]
 fn a_device_is_measured_beside_the_processor() {
     let Some(device) = FakeDevice::new() else { return };
-    let asked = "--gpu auto --msm 10 --ntt 12 --vram 256KiB,4MiB --runs 2";
+    let asked = "--gpu auto --msm 10 --ntt 13 --vram 256KiB,4MiB --runs 2";
     let (result, went_well, said) = bench_result(under(&device), asked);
     assert!(went_well, "{said}");
     assert_eq!(result["device"]["name"], "fake device 0");
@@ -73,8 +73,8 @@ fn a_device_is_measured_beside_the_processor() {
         ("MSM 2^10", 256, "resident"),
         ("MSM 2^10", 4096, "streamed"),
         ("MSM 2^10", 4096, "resident"),
-        ("NTT 2^12", 256, "parts"),
-        ("NTT 2^12", 4096, "whole"),
+        ("NTT 2^13", 256, "parts"),
+        ("NTT 2^13", 4096, "whole"),
     ];
     assert_eq!(made, expected);
     for job in jobs {
@@ -125,8 +125,8 @@ fn a_device_is_measured_beside_the_processor() {
         let (up, back) = match job["way"].as_str().unwrap() {
             "streamed" => (96 << 10, 0),
             "resident" => (32 << 10, 0),
-            "whole" => (32 << 12, 32 << 12),
-            _ => (64 << 12, 64 << 12),
+            "whole" => (32 << 13, 32 << 13),
+            _ => (64 << 13, 64 << 13),
         };
         assert_eq!(job["to_device_bytes"], up, "{job}");
         assert!(job["from_device_bytes"].as_u64().unwrap() >= back, "{job}");
