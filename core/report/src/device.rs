@@ -5,14 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// Sums of all devices since they were opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct OnDevices {
-    /// Devices.
-    pub devices: u32,
-    /// Bytes that went to them from page-locked memory of the host.
+/// What a device, or all of them, have been asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Bytes that went to devices from page-locked memory of the host.
     pub to_device_bytes: u64,
-    /// Bytes that went to them from other memory: slower, and the host waits.
+    /// Bytes that went to devices from other memory: slower, and the host waits.
     pub to_device_pageable_bytes: u64,
     /// Bytes that came back to page-locked memory.
     pub from_device_bytes: u64,
@@ -22,6 +20,34 @@ pub struct OnDevices {
     pub hard_syncs: u64,
     /// Launches of kernels.
     pub kernels: u64,
+}
+
+impl Counts {
+    fn with(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            to_device_bytes: of(self.to_device_bytes, other.to_device_bytes),
+            to_device_pageable_bytes: of(self.to_device_pageable_bytes, other.to_device_pageable_bytes),
+            from_device_bytes: of(self.from_device_bytes, other.from_device_bytes),
+            from_device_pageable_bytes: of(self.from_device_pageable_bytes, other.from_device_pageable_bytes),
+            hard_syncs: of(self.hard_syncs, other.hard_syncs),
+            kernels: of(self.kernels, other.kernels),
+        }
+    }
+
+    /// Of both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+}
+
+/// Sums of all devices since they were opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct OnDevices {
+    /// Devices.
+    pub devices: u32,
+    /// What they were asked for.
+    pub counts: Counts,
     /// Seconds in which a device ran a kernel or a copy, of all devices together.
     pub busy_seconds: f64,
 }
@@ -29,18 +55,9 @@ pub struct OnDevices {
 /// The same of a phase or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Crossed {
-    /// Bytes that went to devices from page-locked memory of the host.
-    pub to_device_bytes: u64,
-    /// Bytes that went to devices from other memory.
-    pub to_device_pageable_bytes: u64,
-    /// Bytes that came back to page-locked memory.
-    pub from_device_bytes: u64,
-    /// Bytes that came back to other memory.
-    pub from_device_pageable_bytes: u64,
-    /// Waits of the host for all that a stream or a device had to do.
-    pub hard_syncs: u64,
-    /// Launches of kernels.
-    pub kernels: u64,
+    /// What devices were asked for.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Seconds in which a device ran a kernel or a copy, of all devices together.
     pub busy_seconds: f64,
     /// The other seconds of all devices.
@@ -68,14 +85,8 @@ impl Crossed {
     pub(crate) fn between(before: Option<OnDevices>, after: Option<OnDevices>, seconds: f64) -> Option<Self> {
         let (before, after) = (before.unwrap_or_default(), after?);
         let busy_seconds = (after.busy_seconds - before.busy_seconds).max(0.0);
-        let more = |of: fn(&OnDevices) -> u64| of(&after).saturating_sub(of(&before));
         Some(Self {
-            to_device_bytes: more(|sums| sums.to_device_bytes),
-            to_device_pageable_bytes: more(|sums| sums.to_device_pageable_bytes),
-            from_device_bytes: more(|sums| sums.from_device_bytes),
-            from_device_pageable_bytes: more(|sums| sums.from_device_pageable_bytes),
-            hard_syncs: more(|sums| sums.hard_syncs),
-            kernels: more(|sums| sums.kernels),
+            counts: after.counts.with(before.counts, u64::saturating_sub),
             busy_seconds,
             idle_seconds: (seconds * f64::from(after.devices) - busy_seconds).max(0.0),
         })
@@ -84,12 +95,7 @@ impl Crossed {
     /// Of two parts of a run.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            to_device_bytes: self.to_device_bytes + other.to_device_bytes,
-            to_device_pageable_bytes: self.to_device_pageable_bytes + other.to_device_pageable_bytes,
-            from_device_bytes: self.from_device_bytes + other.from_device_bytes,
-            from_device_pageable_bytes: self.from_device_pageable_bytes + other.from_device_pageable_bytes,
-            hard_syncs: self.hard_syncs + other.hard_syncs,
-            kernels: self.kernels + other.kernels,
+            counts: self.counts.plus(other.counts),
             busy_seconds: self.busy_seconds + other.busy_seconds,
             idle_seconds: self.idle_seconds + other.idle_seconds,
         }
@@ -104,24 +110,27 @@ mod tests {
     fn a_step_has_the_difference_of_two_moments() {
         let sums = |to_device_bytes, busy_seconds| OnDevices {
             devices: 2,
-            to_device_bytes,
+            counts: Counts {
+                to_device_bytes,
+                ..Counts::default()
+            },
             busy_seconds,
-            ..OnDevices::default()
         };
         let crossed = Crossed::between(Some(sums(10, 1.0)), Some(sums(30, 2.5)), 3.0).unwrap();
         assert_eq!(
             (
-                crossed.to_device_bytes,
+                crossed.counts.to_device_bytes,
                 crossed.busy_seconds,
                 crossed.idle_seconds
             ),
             (20, 1.5, 4.5)
         );
-        assert_eq!(crossed.plus(crossed).to_device_bytes, 40);
+        assert_eq!(crossed.plus(crossed).counts.to_device_bytes, 40);
         // Devices that were opened meanwhile.
         assert_eq!(
             Crossed::between(None, Some(sums(5, 0.5)), 1.0)
                 .unwrap()
+                .counts
                 .to_device_bytes,
             5
         );

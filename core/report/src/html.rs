@@ -104,12 +104,12 @@ fn on_devices(report: &Report) -> String {
             text,
             "<tr{class}><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.3}</td></tr>",
             escaped(name),
-            bytes(crossed.to_device_bytes),
-            bytes(crossed.to_device_pageable_bytes),
-            bytes(crossed.from_device_bytes),
-            bytes(crossed.from_device_pageable_bytes),
-            crossed.hard_syncs,
-            crossed.kernels,
+            bytes(crossed.counts.to_device_bytes),
+            bytes(crossed.counts.to_device_pageable_bytes),
+            bytes(crossed.counts.from_device_bytes),
+            bytes(crossed.counts.from_device_pageable_bytes),
+            crossed.counts.hard_syncs,
+            crossed.counts.kernels,
             crossed.busy_seconds,
             crossed.idle_seconds
         );
@@ -166,9 +166,12 @@ mod tests {
         assert!(!render(&report, "title", &[]).contains("Devices"));
         let crossed = crate::device::OnDevices {
             devices: 1,
-            to_device_bytes: 3 << 20,
-            hard_syncs: 7,
-            ..crate::device::OnDevices::default()
+            counts: crate::device::Counts {
+                to_device_bytes: 3 << 20,
+                hard_syncs: 7,
+                ..crate::device::Counts::default()
+            },
+            busy_seconds: 0.0,
         };
         report.phases[0].device = Crossed::between(None, Some(crossed), 2.0);
         let page = render(&report, "title", &[]);

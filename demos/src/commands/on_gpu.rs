@@ -10,7 +10,7 @@ use spillproof_gpu::{Caching, Choice, Gpu as Device, GpuAbsence, Link, links};
 
 use crate::args::Gpu;
 use crate::ranks::Neighbours;
-use crate::report::device::{self, OnDevices};
+use crate::report::device::{self, Counts, OnDevices};
 use crate::run::Result;
 
 /// The GPUs of a run.
@@ -68,16 +68,12 @@ struct ByDevice {
     left_to_others: Vec<Left>,
 }
 
-/// Bytes between the host and a device, from and to page-locked memory and other memory, and what else its trace counts.
+/// What one device was asked for.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Transfers {
     device: usize,
-    to_device_bytes: u64,
-    to_device_pageable_bytes: u64,
-    from_device_bytes: u64,
-    from_device_pageable_bytes: u64,
-    hard_syncs: u64,
-    kernels: u64,
+    #[serde(flatten)]
+    counts: Counts,
 }
 
 impl Transfers {
@@ -85,12 +81,14 @@ impl Transfers {
         let trace = gpu.trace();
         Self {
             device: gpu.description().ordinal,
-            to_device_bytes: trace.total(SpanKind::ToDevicePinned).bytes,
-            to_device_pageable_bytes: trace.total(SpanKind::ToDevicePageable).bytes,
-            from_device_bytes: trace.total(SpanKind::FromDevicePinned).bytes,
-            from_device_pageable_bytes: trace.total(SpanKind::FromDevicePageable).bytes,
-            hard_syncs: trace.hard_syncs(),
-            kernels: trace.total(SpanKind::Kernel).count,
+            counts: Counts {
+                to_device_bytes: trace.total(SpanKind::ToDevicePinned).bytes,
+                to_device_pageable_bytes: trace.total(SpanKind::ToDevicePageable).bytes,
+                from_device_bytes: trace.total(SpanKind::FromDevicePinned).bytes,
+                from_device_pageable_bytes: trace.total(SpanKind::FromDevicePageable).bytes,
+                hard_syncs: trace.hard_syncs(),
+                kernels: trace.total(SpanKind::Kernel).count,
+            },
         }
     }
 }
@@ -211,14 +209,8 @@ impl OnGpu {
             for gpu in accelerator.gpus() {
                 let spans = gpu.trace().take_spans();
                 *busy_seconds += Busy::of(spans).map_or(0.0, |busy| busy.with_transfer_seconds);
-                let transfers = Transfers::of(gpu);
                 sums.devices += 1;
-                sums.to_device_bytes += transfers.to_device_bytes;
-                sums.to_device_pageable_bytes += transfers.to_device_pageable_bytes;
-                sums.from_device_bytes += transfers.from_device_bytes;
-                sums.from_device_pageable_bytes += transfers.from_device_pageable_bytes;
-                sums.hard_syncs += transfers.hard_syncs;
-                sums.kernels += transfers.kernels;
+                sums.counts = sums.counts.plus(Transfers::of(gpu).counts);
             }
             sums.busy_seconds = *busy_seconds;
             sums
