@@ -12,7 +12,7 @@ use spillproof_kernels::vector;
 use super::columns::column_of;
 use super::device::Device;
 use super::rates::{Reads, Worth, seconds};
-use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
+use super::slots::{DOWNLOAD_SLOTS, JobSlots, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error, Values};
 use crate::program::{DeviceProgram, Instruction, Operand, Operation, ProgramKernels, Query, Target};
@@ -78,6 +78,15 @@ pub(super) fn plan(
     Ok((kernels, plan))
 }
 
+/// What of a job differs from coset to coset.
+fn constants_of(job: &Coset<'_>) -> CosetConstants {
+    CosetConstants {
+        omega: job.omega,
+        shift: job.shift,
+        scale: job.scale,
+    }
+}
+
 /// Does the whole job.
 pub(super) fn compute(
     device: &mut Device,
@@ -87,11 +96,7 @@ pub(super) fn compute(
 ) -> Result<(), Stop> {
     let (program, plan) = plan(device, &CosetRequest::of(job), budget)?;
     tracing::debug!(?plan, method = ?program.method(), "a quotient on the device");
-    let constants = CosetConstants {
-        omega: job.omega,
-        shift: job.shift,
-        scale: job.scale,
-    };
+    let constants = constants_of(job);
     let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
     let by_the_processor = match worth.is_asked() {
         true => job.in_tiles.disk_seconds(),
@@ -125,11 +130,7 @@ pub(super) fn compute(
         by_the_processor,
         is_beside: true,
     };
-    if !worth.with_reads(reads) {
-        slots.upload.unstage();
-        device.slots.keep(slots);
-        return Err(Stop::slow_reads("the columns of a quotient"));
-    }
+    let mut slots = worth_its_reads(device, slots, reads, worth)?;
     let download = slots.download.as_mut().ok_or(Error::Unusable {
         what: "a job without slots for its download",
     })?;
@@ -141,6 +142,21 @@ pub(super) fn compute(
     on_coset.compute(&mut slots.upload, download, &mut source, &mut sink)?;
     device.slots.keep(slots);
     Ok(())
+}
+
+/// The slots of a job whose first ones are filled, if its columns come fast enough.
+fn worth_its_reads(
+    device: &Device,
+    mut slots: JobSlots,
+    reads: Reads,
+    worth: &mut Worth,
+) -> Result<JobSlots, Stop> {
+    if worth.with_reads(reads) {
+        return Ok(slots);
+    }
+    slots.upload.unstage();
+    device.slots.keep(slots);
+    Err(Stop::slow_reads("the columns of a quotient"))
 }
 
 /// The coefficients that come from the host, one column after the other.
@@ -165,8 +181,8 @@ impl Source for Coming<'_, '_> {
     }
 }
 
-/// Does the whole job from the coefficients of the inputs that are read. Those that stayed on the device do not come
-/// again, and those that come stay where there is room.
+/// Does the whole job from the coefficients of the inputs that are read. A column that stayed on the device does not
+/// cross again. A column that crosses stays if there is room.
 pub(super) fn compute_of(
     device: &mut Device,
     job: &mut Coset<'_>,
@@ -188,11 +204,7 @@ pub(super) fn compute_of(
         return Err(Stop::Declined("the coefficients are of other inputs".into()));
     }
     tracing::debug!(?plan, method = ?program.method(), "a quotient of coefficients on the device");
-    let constants = CosetConstants {
-        omega: job.omega,
-        shift: job.shift,
-        scale: job.scale,
-    };
+    let constants = constants_of(job);
     let gpu = device.gpu().clone();
     let column_bytes = plan.column_bytes();
     let id_of = |input: &dyn ReadElements| column_of(input, column_bytes);
@@ -270,11 +282,7 @@ pub(super) fn compute_of(
         by_the_processor,
         is_beside: true,
     };
-    if !worth.with_reads(reads) {
-        slots.upload.unstage();
-        device.slots.keep(slots);
-        return Err(Stop::slow_reads("the columns of a quotient"));
-    }
+    let mut slots = worth_its_reads(device, slots, reads, worth)?;
     let download = slots.download.as_mut().ok_or(Error::Unusable {
         what: "a job without slots for its download",
     })?;
