@@ -88,23 +88,39 @@ where
     Point<P>: Element,
     Point<Q>: Element,
 {
-    let mut points = Points::default();
-    for bases in first {
-        if !enter::<P>(&mut points, bases, scalars.len())? {
-            return Ok(None);
-        }
-    }
-    for bases in second {
-        if !enter::<Q>(&mut points, bases, scalars.len())? {
-            return Ok(None);
-        }
-    }
+    let Some(points) = points_of::<P, Q>(first, second, |_| scalars.len())? else {
+        return Ok(None);
+    };
     let totals = offered(scalars.workspace(), &points, &[Scalars::Column(scalars)])?;
     Ok(totals.map(|totals| (of_group::<P>(&totals), of_group::<Q>(&totals))))
 }
 
 /// The sums over columns of two groups, each in the order of its columns.
 pub type SumsOver<P, Q> = (Vec<Projective<P>>, Vec<Projective<Q>>);
+
+/// The first points of columns of two groups, `len` of those of each column; `None` if no accelerator may have them.
+fn points_of<P: Curve, Q: Curve>(
+    first: &[&Column<Point<P>>],
+    second: &[&Column<Point<Q>>],
+    len: impl Fn(u64) -> u64,
+) -> Result<Option<Points>>
+where
+    Point<P>: Element,
+    Point<Q>: Element,
+{
+    let mut points = Points::default();
+    for bases in first {
+        if !enter::<P>(&mut points, bases, len(bases.len()))? {
+            return Ok(None);
+        }
+    }
+    for bases in second {
+        if !enter::<Q>(&mut points, bases, len(bases.len()))? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(points))
+}
 
 /// Takes the first points of a column, if an accelerator may have those of its group.
 fn enter<P: Curve>(points: &mut Points, bases: &Column<Point<P>>, len: u64) -> Result<bool>

@@ -1,9 +1,9 @@
-//! Sums over some terms of columns, as those of a rank: for an accelerator they are a run of both sides, or are
-//! gathered while they are read.
+//! Sums over some terms of columns, such as those of a rank. An accelerator is offered a run of both columns as
+//! parts of them; other terms are gathered while they are read.
 
 use super::super::terms::{Chunk, Terms};
 use super::walk::Walk;
-use super::{Bytes, Points, SumsOver, asked, enter, of_group, sums_over};
+use super::{Bytes, Points, SumsOver, asked, of_group, points_of, sums_over};
 use crate::Result;
 use crate::accelerator::{self, Groups, ReadElements, SCALAR_BYTES};
 use crate::column::{Column, Element};
@@ -30,10 +30,10 @@ where
     if terms.is_empty() {
         return Ok(None);
     }
-    let frames = (first.iter().map(|bases| bases.frame_elements()))
+    let mut frames = (first.iter().map(|bases| bases.frame_elements()))
         .chain(second.iter().map(|bases| bases.frame_elements()));
     if let Some([base, scalar]) = terms.run()
-        && frames.into_iter().all(|elements| base.is_multiple_of(elements))
+        && frames.all(|elements| base.is_multiple_of(elements))
         && scalar.is_multiple_of(scalars.frame_elements())
     {
         let first = parts(first, base, terms.len())?;
@@ -41,17 +41,9 @@ where
         let (first, second): (Vec<_>, Vec<_>) = (first.iter().collect(), second.iter().collect());
         return sums_over(&scalars.part(scalar, terms.len())?, &first, &second);
     }
-    let mut points = Points::default();
-    for bases in first {
-        if !enter::<P>(&mut points, bases, bases.len())? {
-            return Ok(None);
-        }
-    }
-    for bases in second {
-        if !enter::<Q>(&mut points, bases, bases.len())? {
-            return Ok(None);
-        }
-    }
+    let Some(points) = points_of::<P, Q>(first, second, |all| all)? else {
+        return Ok(None);
+    };
     let totals = gathered(&points, &scalars.cast()?, terms)?;
     Ok(totals.map(|totals| (of_group::<P>(&totals), of_group::<Q>(&totals))))
 }

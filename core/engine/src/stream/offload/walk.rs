@@ -1,4 +1,5 @@
-//! A column as an end that an accelerator reads: in place, copied from memory, or by way of buffers.
+//! Reads a column for an accelerator. Frames on disk land in the accelerator's memory, or go through buffers; a column
+//! in memory is copied.
 //!
 //! A column on disk that is read upwards needs no reader where its frames can land in the accelerator's own
 //! memory ([`InPlace`]): it takes the buffer of one frame, where a part ends inside of a frame. Bytes that land are
@@ -37,8 +38,8 @@ enum Order {
     Of(Terms, fn(Chunk) -> Region),
 }
 
-/// A column in chunks, in some order, zeros behind the last: in place, or whole chunks to where they are wanted,
-/// parts of one by way of a tile.
+/// A column that is read in chunks, in some order. Behind the last element there are zeros. A whole chunk is read to where
+/// it is wanted; a chunk that is wanted in parts is read to a tile.
 pub(super) struct Walk<const N: usize> {
     column: Column<[u8; N]>,
     chunk: u64,
@@ -98,21 +99,14 @@ impl<const N: usize> Walk<N> {
     }
 
     /// Bytes that are read for a chunk of terms: a later one may take a frame more than the first.
-    fn bytes_of_chunk(&self) -> u64 {
-        let bytes = match self.order {
-            Order::Upwards | Order::Downwards => self.column.transfer_bytes(self.chunk),
-            Order::Of(terms, side) => {
-                let chunks = [0, 1, terms.chunks(self.chunk).saturating_sub(1)].into_iter();
-                let chunks = chunks.filter(|index| *index < terms.chunks(self.chunk));
-                let bytes =
-                    chunks.map(|index| self.column.region_bytes(side(terms.chunk(index, self.chunk))));
-                bytes.max().unwrap_or(0)
-            }
-        };
-        bytes.next_multiple_of(PAGE_BYTES as u64)
+    fn bytes_of_chunk(&self, terms: Terms, side: fn(Chunk) -> Region) -> u64 {
+        let chunks = [0, 1, terms.chunks(self.chunk).saturating_sub(1)].into_iter();
+        let chunks = chunks.filter(|index| *index < terms.chunks(self.chunk));
+        let bytes = chunks.map(|index| self.column.region_bytes(side(terms.chunk(index, self.chunk))));
+        bytes.max().unwrap_or(0).next_multiple_of(PAGE_BYTES as u64)
     }
 
-    /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
+    /// Starts a reader at element `first`: 0, or the element at which frames turned out not to land.
     fn begin_reader(&mut self, first: u64) -> Result<()> {
         self.abandon();
         let (len, chunk) = (self.column.len(), self.chunk);
@@ -176,7 +170,7 @@ impl<const N: usize> Walk<N> {
         Ok(())
     }
 
-    /// The rest of a part, by way of buffers.
+    /// Reads the rest of a part with the reader.
     fn read_on(&mut self, mut into: &mut [[u8; N]]) -> Result<()> {
         self.next += into.len() as u64;
         while !into.is_empty() {
@@ -336,7 +330,7 @@ impl<const N: usize> ReadElements for Walk<N> {
     fn disk_seconds_to_read(&self) -> f64 {
         let bytes = match self.order {
             Order::Upwards | Order::Downwards => self.len * N as u64,
-            Order::Of(terms, _) => terms.chunks(self.chunk) * self.bytes_of_chunk(),
+            Order::Of(terms, side) => terms.chunks(self.chunk) * self.bytes_of_chunk(terms, side),
         };
         match self.column.on_disk() {
             true => (self.column.workspace()).disk_seconds(bytes, 0),
@@ -351,7 +345,7 @@ impl<const N: usize> ReadElements for Walk<N> {
     fn lease_bytes(&self) -> u64 {
         match self.order {
             Order::Upwards | Order::Downwards => walk_bytes(&self.column, self.chunk),
-            Order::Of(..) => (READ_AHEAD as u64 + 1) * self.bytes_of_chunk(),
+            Order::Of(terms, side) => (READ_AHEAD as u64 + 1) * self.bytes_of_chunk(terms, side),
         }
     }
 }
