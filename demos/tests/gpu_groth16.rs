@@ -135,7 +135,8 @@ fn what_a_device_computes_wrong_the_processor_makes_again() {
     );
 }
 
-/// Proofs of a folder: one key for all, a witness that is wrong beside those that are right, a device that is lost.
+/// All witnesses of a folder are proved with one key: also where a device is lost at the second, and where two other
+/// witnesses are wrong.
 #[test]
 fn a_folder_of_witnesses_is_proved() {
     let Some(device) = FakeDevice::new() else { return };

@@ -74,7 +74,8 @@ impl Terms {
         self.len() == 0
     }
 
-    /// The first base and the first scalar, where those that follow each other are the terms.
+    /// The first base and the first scalar of terms that are a run: each has the next base and the next scalar. `None`
+    /// for other terms.
     pub(super) fn run(&self) -> Option<[u64; 2]> {
         match *self {
             Self::Range { start, .. } => Some([start, start]),

@@ -371,7 +371,7 @@ fn sums_of_some_terms_are_those_of_their_bases_and_scalars() {
             .map(|(base, scalar)| (points[base as usize], values[scalar as usize]))
             .unzip();
         let expected = G1Projective::msm(&bases, &scalars).unwrap();
-        // They are too few for parts, and those that are gathered have none.
+        // Devices share no sum of so few terms, and none of terms that are gathered.
         let ways = WAYS.into_iter().filter(|way| !matches!(way, Way::InParts));
         for way in ways {
             for placement in [Placement::Disk, Placement::Memory] {

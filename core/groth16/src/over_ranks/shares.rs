@@ -44,7 +44,7 @@ pub struct Shares {
     pub(super) deal: Deal,
     /// Neighbouring rows of the domain, of whose quotient a rank makes the sum: where each rank's begin, and the end.
     pub(super) rows: Vec<u64>,
-    /// Those that a rank evaluates.
+    /// Neighbouring rows of the domain that a rank evaluates: where each rank's begin, and the end.
     pub(super) evaluated: Vec<u64>,
     /// Signals whose columns a rank evaluates.
     pub(super) columns: Vec<u64>,

@@ -400,7 +400,7 @@ fn what_a_checkpoint_has_of_a_device_is_not_trusted() {
     );
 }
 
-/// A witness of another statement is an error on every rank, also where devices sum, and nobody is distrusted.
+/// A witness of another statement is an error on every rank, and no rank distrusts its device.
 #[test]
 fn a_wrong_witness_is_not_a_device_s_fault() {
     under_with_kernels(
