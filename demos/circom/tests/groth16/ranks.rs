@@ -110,11 +110,21 @@ pub fn each_rank<T: Send>(
     timeout: Duration,
     work: impl Fn(&Ranks) -> Result<T> + Sync,
 ) -> Vec<Result<T>> {
-    let work = &work;
+    each_transport(transports, |transport| {
+        work(&Ranks::new(transport, settings(timeout))?)
+    })
+}
+
+/// What `part` returns for each rank's transport, on a thread of its own.
+pub fn each_transport<T: Send>(
+    transports: Vec<Arc<dyn Transport>>,
+    part: impl Fn(Arc<dyn Transport>) -> T + Sync,
+) -> Vec<T> {
+    let part = &part;
     std::thread::scope(|scope| {
         let parts: Vec<_> = transports
             .into_iter()
-            .map(|transport| scope.spawn(move || work(&Ranks::new(transport, settings(timeout))?)))
+            .map(|transport| scope.spawn(move || part(transport)))
             .collect();
         parts
             .into_iter()
@@ -299,16 +309,7 @@ fn kept_on_ranks(
             Err(error) => (Err(error.into()), Vec::new()),
         }
     };
-    std::thread::scope(|scope| {
-        let parts = transports
-            .into_iter()
-            .map(|transport| scope.spawn(|| part(transport)));
-        let parts: Vec<_> = parts.collect();
-        parts
-            .into_iter()
-            .map(|part| part.join().expect("no panic"))
-            .collect()
-    })
+    each_transport(transports, part)
 }
 
 /// A job ends at each of its messages, and is started again with other random values; sometimes a rank has lost

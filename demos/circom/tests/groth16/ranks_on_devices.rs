@@ -21,7 +21,7 @@ use spillproof_groth16::{Cut, Proof};
 use spillproof_ranks::faults::{Fault, FaultPlan, Faulty};
 use spillproof_ranks::{PhaseTraffic, Ranks, Transport};
 
-use crate::ranks::{CUTS, MIB, Statement, settings, transports};
+use crate::ranks::{CUTS, MIB, Statement, each_transport, settings, transports};
 
 /// Bytes of a scalar, of a point of G1 and of one of G2.
 const BYTES: [u64; 3] = [32, 64, 128];
@@ -140,16 +140,7 @@ fn job(
             is_distrusted: accelerator.is_some_and(|accelerator| accelerator.is_distrusted()),
         }
     };
-    std::thread::scope(|scope| {
-        let parts = transports
-            .into_iter()
-            .map(|transport| scope.spawn(|| part(transport)));
-        let parts: Vec<_> = parts.collect();
-        parts
-            .into_iter()
-            .map(|part| part.join().expect("no panic"))
-            .collect()
-    })
+    each_transport(transports, part)
 }
 
 fn as_accelerator(device: &Arc<GpuAccelerator>) -> Option<Arc<dyn Accelerator>> {
