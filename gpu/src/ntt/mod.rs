@@ -9,7 +9,7 @@
 //! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that
 //! fits a tile of 2^10 elements in shared memory, two (rows by columns) up to 2^20, three up to 2^28, with
 //! radices as even as possible. In device memory elements are put into the array in the order in which all passes
-//! work in place: see [`launcher`]. In two steps the elements are a matrix of sqrt(n) by sqrt(n), and a chunk is
+//! work in place (`launcher.rs`). In two steps the elements are a matrix of sqrt(n) by sqrt(n), and a chunk is
 //! some whole columns, then some whole rows. The host gathers columns with reads of a chunk's width. The last
 //! pass writes across the rows, so that results leave with writes of a chunk's height. A transform has one
 //! hard synchronisation, and its tables have one.
