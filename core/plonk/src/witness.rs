@@ -301,6 +301,8 @@ pub struct AdviceCells<T: Cell, F = Scalar> {
     cells: Addressed<T>,
     /// Bytes of the share that stay when cells are only read.
     reading_bytes: u64,
+    /// Whether a column's cells go when the column is made: no later phase reads them.
+    are_removed: bool,
     fraction: fn(&T) -> (F, Option<F>),
 }
 
@@ -335,12 +337,12 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
     ) -> Result<Self> {
         let columns = cs.advice_columns();
         let make = || {
-            let shape = (columns, domain.rows());
-            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape);
-            let share_bytes = match cs.phases() {
-                1 => Addressed::<T>::writing_share_bytes(workspace, shape),
+            let (shape, are_removed) = ((columns, domain.rows()), cs.phases() == 1);
+            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape, are_removed);
+            let share_bytes = match are_removed {
+                true => Addressed::<T>::writing_share_bytes(workspace, shape, are_removed),
                 // Other columns are committed to between.
-                _ => reading_bytes,
+                false => reading_bytes,
             };
             let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
             if !cells.is_checked() {
@@ -356,6 +358,7 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
             Ok(Self {
                 cells,
                 reading_bytes,
+                are_removed,
                 fraction,
             })
         };
@@ -382,8 +385,11 @@ impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     }
 
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
-        let cells = (&mut self.cells, index);
-        Ok(witness_column(workspace, cells, self.fraction, tail)?)
+        let column = witness_column(workspace, (&mut self.cells, index), self.fraction, tail)?;
+        if self.are_removed {
+            self.cells.remove(index)?;
+        }
+        Ok(column)
     }
 }
 

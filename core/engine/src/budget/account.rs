@@ -330,13 +330,18 @@ impl Budget {
     /// later steps, which the dry run of a task has found; without a reserve, if it is a small part of what
     /// is left.
     pub(crate) fn keeps_column(&self, bytes: u64) -> bool {
-        self.leaves_reserve(bytes, |reserve| reserve.column_bytes)
+        bytes <= self.column_room_bytes()
+    }
+
+    /// The longest of those that is kept in memory.
+    pub(crate) fn column_room_bytes(&self) -> u64 {
+        self.room_bytes(|reserve| reserve.column_bytes)
     }
 
     /// The same of a column that is read once or twice
     /// ([`Placement::Passing`](crate::column::Placement::Passing)).
     pub(crate) fn keeps_passing(&self, bytes: u64) -> bool {
-        self.leaves_reserve(bytes, |reserve| reserve.passing_bytes)
+        bytes <= self.room_bytes(|reserve| reserve.passing_bytes)
     }
 
     /// The same of a column that has to be small besides
@@ -345,13 +350,13 @@ impl Budget {
         bytes <= self.available_bytes() / COLUMN_SHARE && self.keeps_column(bytes)
     }
 
-    fn leaves_reserve(&self, bytes: u64, reserve_bytes: impl FnOnce(Reserve) -> u64) -> bool {
+    fn room_bytes(&self, reserve_bytes: impl FnOnce(Reserve) -> u64) -> u64 {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
         let available_bytes = self.ledger.available_bytes(&state);
         match reserve_bytes(state.accounts.reserve(holder).max(self.ledger.reserve)) {
-            0 => bytes <= available_bytes / COLUMN_SHARE,
-            reserve_bytes => available_bytes.saturating_sub(bytes) >= reserve_bytes,
+            0 => available_bytes / COLUMN_SHARE,
+            reserve_bytes => available_bytes.saturating_sub(reserve_bytes),
         }
     }
 }

@@ -226,24 +226,35 @@ fn abort(name: &str, error: &Error) -> ! {
 impl<T: Cell> Addressed<T> {
     /// The share of memory for arrays of `len` cells that are written side by side while circuits are
     /// synthesised, and only then read, one after the other: all of them, if columns that are read once may
-    /// take as much ([`Placement::Passing`](super::Placement::Passing)). Else a quarter of what the budget
-    /// has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
-    pub fn writing_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
-        Self::share_bytes_of(workspace, (arrays, len), 4)
+    /// take as much ([`Placement::Passing`](super::Placement::Passing)); what a column may take
+    /// ([`Placement::Auto`](super::Placement::Auto)), if arrays are removed as they are read
+    /// ([`Self::remove`]), since they make room for the columns that are made of them. Else a quarter of what
+    /// the budget has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
+    pub fn writing_share_bytes(workspace: &Workspace, shape: (usize, u64), are_removed: bool) -> u64 {
+        Self::share_bytes_of(workspace, shape, are_removed, 4)
     }
 
-    /// The share for such arrays when they are read: all of them, if they have that for being written; else a
-    /// sixteenth of what the budget has left, and at most 2 MiB an array.
-    pub fn reading_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
-        Self::share_bytes_of(workspace, (arrays, len), 16)
+    /// The share for such arrays when they are read: as for being written, but for the quarter, which is a
+    /// sixteenth.
+    pub fn reading_share_bytes(workspace: &Workspace, shape: (usize, u64), are_removed: bool) -> u64 {
+        Self::share_bytes_of(workspace, shape, are_removed, 16)
     }
 
-    fn share_bytes_of(workspace: &Workspace, (arrays, len): (usize, u64), part: u64) -> u64 {
+    fn share_bytes_of(
+        workspace: &Workspace,
+        (arrays, len): (usize, u64),
+        are_removed: bool,
+        part: u64,
+    ) -> u64 {
         let budget = &workspace.budget;
         let whole_bytes = Cut::share_bytes_whole(arrays, (len, size_of::<T>()));
-        match budget.keeps_passing(whole_bytes) {
-            true => whole_bytes,
-            false => share_bytes_within(budget.available_bytes() / part, arrays),
+        if budget.keeps_passing(whole_bytes) {
+            return whole_bytes;
+        }
+        let share_bytes = share_bytes_within(budget.available_bytes() / part, arrays);
+        match are_removed && Region::is_allowed() {
+            true => share_bytes.max(budget.column_room_bytes()),
+            false => share_bytes,
         }
     }
 
@@ -381,15 +392,41 @@ impl<T: Cell> Addressed<T> {
                 if paged.pager.region.stays_in_memory() {
                     return Ok(());
                 }
-                match paged.layout.shrink_to(share_bytes) {
-                    Some(slots) => paged.pager.cache().shrink_to(slots),
-                    None => Ok(()),
-                }
+                let slots = paged.layout.shrink_to(share_bytes);
+                paged.keep_slots(slots)
             }
             Place::Mapped { share, .. } => share.keep_for_reading(share_bytes),
             Place::Dry { layout, cells } => {
                 if !(Region::stays_if_it_can() && layout.is_whole()) {
                     cells.shrink_to(layout, share_bytes);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Drops an array that no thread reads any more, once no cell is written any more, and gives back its part of
+    /// the share; no effect where all cells stay in memory, or are in mapped files.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also from an earlier write.
+    pub fn remove(&mut self, array: usize) -> Result<()> {
+        match &mut self.place {
+            Place::Paged(paged) => {
+                paged.cool_down();
+                if paged.pager.region.stays_in_memory() {
+                    return Ok(());
+                }
+                let slots = paged
+                    .layout
+                    .cut
+                    .shrink_to_slots(paged.pager.cache().remove(array));
+                paged.keep_slots(slots)
+            }
+            Place::Mapped { .. } => Ok(()),
+            Place::Dry { layout, cells } => {
+                if !(Region::stays_if_it_can() && layout.is_whole()) {
+                    cells.remove(layout, array);
                 }
                 Ok(())
             }
@@ -453,6 +490,11 @@ impl<T: Cell> Paged<T> {
             start: cell.wrapping_sub((index - cells.start) as usize),
         };
         Ok(cell)
+    }
+
+    /// Has as many slots as the cut, if it became smaller.
+    fn keep_slots(&self, slots: Option<usize>) -> Result<()> {
+        slots.map_or(Ok(()), |slots| self.pager.cache().shrink_to(slots))
     }
 
     /// No block is written without asking any more.

@@ -221,12 +221,8 @@ impl<E: Element> Cells<E> {
     /// Drops the file of an array that is not used any more.
     pub fn remove(&mut self, array: usize) {
         match &mut self.place {
-            Place::Cache { cache, .. } => cache.remove(array),
-            Place::Dry(dry) => {
-                if let Some(file) = dry.files.get_mut(array) {
-                    *file = None;
-                }
-            }
+            Place::Cache { cache, .. } => _ = cache.remove(array),
+            Place::Dry(dry) => dry.remove_file(array),
         }
     }
 
@@ -424,7 +420,7 @@ impl Layout {
 
     /// Cuts a smaller share; the number of slots, if there are fewer.
     pub fn shrink_to(&mut self, share_bytes: u64) -> Option<usize> {
-        (self.cut.shrink_to(share_bytes, self.arrays)).then_some(self.cut.slots)
+        self.cut.shrink_to(share_bytes, self.arrays)
     }
 
     /// Of an array, the blocks that are on disk only once all arrays were written side by side: blocks leave
@@ -434,6 +430,11 @@ impl Layout {
         let stored = blocks.saturating_sub(self.cut.slots as u64);
         let arrays = self.arrays as u64;
         ((stored + arrays - 1 - array as u64) / arrays).min(self.blocks(array))
+    }
+
+    /// Those that are in memory then.
+    fn cached_blocks(&self, array: usize) -> u64 {
+        self.blocks(array) - self.stored_blocks(array)
     }
 
     /// The bytes that were written then.
@@ -495,6 +496,20 @@ impl DryCells {
                 }
             }
         }
+    }
+
+    fn remove_file(&mut self, array: usize) {
+        if let Some(file) = self.files.get_mut(array) {
+            *file = None;
+        }
+    }
+
+    /// Drops an array, with its part of the share.
+    pub fn remove(&mut self, layout: &Layout, array: usize) {
+        self.remove_file(array);
+        let freed_bytes = layout.cached_blocks(array) * layout.cut.block_bytes as u64;
+        self.share
+            .shrink_to(self.share.bytes().saturating_sub(freed_bytes));
     }
 
     pub fn shrink_to(&mut self, layout: &mut Layout, share_bytes: u64) {

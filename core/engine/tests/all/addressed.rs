@@ -231,13 +231,55 @@ fn read_while_written(workspace: &Workspace) {
 }
 
 #[test]
+fn cells_that_go_as_they_are_read_leave_memory_to_others_and_the_disk_what_does_not_fit() {
+    if is_skipped() {
+        return;
+    }
+    let place = place(32 << 20);
+    let (workspace, share_bytes) = (&place.workspace, 6 << 20);
+    let shape @ (arrays, len) = (9, 16_000);
+    let mut cells = Addressed::<Words>::zeroed(workspace, "cells", share_bytes, shape).unwrap();
+    let value = |array: usize, row: u64| words(row * arrays as u64 + array as u64);
+    for row in 0..len {
+        for array in 0..arrays {
+            cells.set(array, row, value(array, row)).unwrap();
+        }
+    }
+    let held_bytes = workspace.budget.held_bytes();
+    let written_bytes = workspace.storage.stats().bytes_written;
+    let fits_bytes = (arrays as u64 * len * size_of::<Words>() as u64).saturating_sub(share_bytes);
+    assert!(
+        (fits_bytes..fits_bytes + (2 << 20)).contains(&written_bytes),
+        "{written_bytes} bytes of {fits_bytes} written"
+    );
+    cells.keep_for_reading(share_bytes).unwrap();
+    for array in 0..arrays {
+        let read = cells.read(array, 0..len, |first, cells| {
+            assert!((first..).zip(cells).all(|(row, cell)| *cell == value(array, row)));
+            Ok(())
+        });
+        read.unwrap();
+        cells.remove(array).unwrap();
+        let gone_bytes = held_bytes - workspace.budget.held_bytes();
+        let part_bytes = (share_bytes / 2) * (array as u64 + 1) / arrays as u64;
+        assert!(gone_bytes >= part_bytes, "{gone_bytes} after {array}");
+        assert!(cells.read(array, 0..len, |_, _| Ok(())).is_err());
+    }
+    let stats = workspace.storage.stats();
+    assert_eq!(
+        (stats.bytes_written, stats.bytes_read),
+        (written_bytes, written_bytes)
+    );
+}
+
+#[test]
 fn with_memory_in_plenty_no_cell_leaves_it() {
     for (arrays, len) in [(1, 1), (1, 70_000), (3, 20_011), (40, 1000)] {
         let place = place(1 << 30);
         let shape = (arrays, len);
         let bytes = arrays as u64 * len * size_of::<Words>() as u64;
-        let reading = Addressed::<Words>::reading_share_bytes(&place.workspace, shape);
-        let writing = Addressed::<Words>::writing_share_bytes(&place.workspace, shape);
+        let reading = Addressed::<Words>::reading_share_bytes(&place.workspace, shape, false);
+        let writing = Addressed::<Words>::writing_share_bytes(&place.workspace, shape, false);
         assert_eq!(reading, writing);
         assert!(
             bytes <= writing && writing <= bytes + ((2 * arrays as u64 + 12) << 18),

@@ -407,8 +407,8 @@ fn cells() {
     });
     compare("witness columns", 0, |workspace, _| {
         let shape @ (arrays, _) = (2, ROWS);
-        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, shape);
-        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, shape);
+        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, shape, false);
+        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, shape, false);
         let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", writing_bytes, shape)?;
         cells.assume_written(reading_bytes);
         if !workspace.is_dry() {
@@ -421,6 +421,25 @@ fn cells() {
         cells.keep_for_reading(reading_bytes)?;
         let mut column =
             |array| witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail());
+        (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
+    });
+    compare("witness columns whose cells go", 0, |workspace, _| {
+        let (shape @ (arrays, _), share_bytes) = ((3, ROWS), workspace.budget.available_bytes() / 2);
+        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", share_bytes, shape)?;
+        cells.assume_written(share_bytes);
+        if !workspace.is_dry() {
+            for row in 0..ROWS {
+                for array in 0..arrays {
+                    cells.set(array, row, Fr::from(row + 1))?;
+                }
+            }
+        }
+        cells.keep_for_reading(share_bytes)?;
+        let mut column = |array| {
+            let column = witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail())?;
+            cells.remove(array)?;
+            Ok(column)
+        };
         (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
     });
     compare("sigma columns", 0, |workspace, _| {

@@ -105,14 +105,17 @@ impl Cut {
         Ok(cut)
     }
 
-    /// Fewer slots for a smaller share; `false` if there are as few already.
-    pub fn shrink_to(&mut self, share_bytes: u64, arrays: usize) -> bool {
-        let slots = (self.slots_within(share_bytes) as usize).max(2 * arrays);
-        let shrinks = slots < self.slots;
-        if shrinks {
+    /// Fewer slots for a smaller share; how many, unless there are as few already.
+    pub fn shrink_to(&mut self, share_bytes: u64, arrays: usize) -> Option<usize> {
+        self.shrink_to_slots((self.slots_within(share_bytes) as usize).max(2 * arrays))
+    }
+
+    /// So many slots; `None` if there are as few already.
+    pub fn shrink_to_slots(&mut self, slots: usize) -> Option<usize> {
+        (slots < self.slots).then(|| {
             self.slots = slots;
-        }
-        shrinks
+            slots
+        })
     }
 
     fn slots_within(&self, share_bytes: u64) -> u64 {
@@ -394,9 +397,10 @@ impl<M: Memory> Cache<M> {
     fn vacate(&mut self) -> Result<usize> {
         // A round that forgets which blocks were used, and one that finds one: of two slots for each array,
         // one is not the current one.
-        for _ in 0..2 * self.slots.len() + 1 {
+        let slots = self.slots.len();
+        for _ in 0..2 * slots {
             let slot = self.hand;
-            self.hand = (slot + 1) % self.slots.len();
+            self.hand = (slot + 1) % slots;
             let Some(entry) = &mut self.slots[slot] else {
                 return Ok(slot);
             };
@@ -459,6 +463,7 @@ impl<M: Memory> Cache<M> {
         mut each: impl FnMut(Range<usize>, Blocks<'_, M>) -> Result<()>,
     ) -> Result<()> {
         self.check_usable()?;
+        self.frames(array)?;
         self.settle()?;
         let step = self.cut.stretch_bytes / self.cut.block_bytes;
         let stretch = |start: usize| start..(start + step).min(blocks.end);
@@ -523,8 +528,8 @@ impl<M: Memory> Cache<M> {
         self.settle()
     }
 
-    /// Forgets an array, whose file goes.
-    pub fn remove(&mut self, array: usize) {
+    /// Forgets an array, whose file goes; how many blocks of others are in memory.
+    pub fn remove(&mut self, array: usize) -> usize {
         for slot in &mut self.slots {
             if let Some(entry) = slot.take_if(|entry| entry.array == array) {
                 self.memory.leave((entry.array, entry.block));
@@ -534,6 +539,7 @@ impl<M: Memory> Cache<M> {
             (array.frames, array.current) = (None, None);
             array.places.fill(ZEROS);
         }
+        self.slots.iter().flatten().count()
     }
 
     /// Keeps `slots` slots, at least two for each array, and gives back the memory of the others.
