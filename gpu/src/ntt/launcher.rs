@@ -11,25 +11,18 @@ use super::plan::{NttMethod, NttPlan};
 use super::tables::{DeviceTables, Powers, RowTables, Scale, Tables};
 use super::transform::NttSpec;
 use crate::buffer::DeviceBuffer;
-use crate::error::{Error, Result};
-use crate::kernels::Kernel;
+use crate::error::{Error, Invalid, Result};
+use crate::kernels::{Kernel, Kernels};
 use crate::ring::Chunk;
 use crate::stream::Stream;
+use crate::vram::Vram;
 
-/// The kernel and the buffers of one kind of transform.
+/// Plan, kernel and tables of one kind of transform on one device: queues the launches over its owner's arrays.
 #[derive(Debug)]
-pub(super) struct NttObjects {
-    pub kernel: Kernel,
-    pub tables: DeviceBuffer,
-    /// All elements; in two steps those of a chunk.
-    pub array: DeviceBuffer,
-}
-
-/// Plan, kernel, tables and arrays of one kind of transform on one device: queues the launches.
-#[derive(Debug)]
-pub(super) struct NttLauncher {
+pub(crate) struct NttLauncher {
     pub plan: NttPlan,
-    device: NttObjects,
+    kernel: Kernel,
+    tables: DeviceBuffer,
     /// Tables of the passes of a whole transform, or of columns and then of rows.
     steps: Vec<RowTables>,
     /// The twiddles w^(row column) between the two steps.
@@ -41,13 +34,26 @@ pub(super) struct NttLauncher {
 }
 
 impl NttLauncher {
-    /// Adds the transform's tables to `content`, which the caller writes to `tables`.
+    /// Leases the tables, and makes them; waits for the stream.
+    ///
+    /// # Errors
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`],
+    /// [`crate::Error::Driver`]; [`crate::Error::Invalid`] if the plan is for another length or field.
     pub fn new<F: NttField>(
+        (vram, kernels): (&Vram, &Kernels),
         plan: NttPlan,
         transform: NttSpec<F>,
-        device: NttObjects,
-        content: &mut Tables<F>,
-    ) -> Self {
+        stream: &Stream,
+    ) -> Result<Self> {
+        if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
+            return Err(Invalid::OtherPlan {
+                plan: format!("2^{} elements of {} bytes", plan.log_n(), plan.element_bytes()),
+                job: format!("2^{} elements of {} bytes", transform.log_n, F::ELEMENT_BYTES),
+            }
+            .into());
+        }
+        let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
+        let mut content = Tables::new();
         let (log_n, log_tile) = (plan.log_n(), plan.log_tile());
         let root = if transform.inverse {
             transform.root.inverted()
@@ -72,15 +78,18 @@ impl NttLauncher {
                 (steps, Some(content.powers(root, log_n, F::UNIT)))
             }
         };
-        Self {
+        let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
+        stream.write((&tables, 0), &content.bytes())?;
+        Ok(Self {
             plan,
-            device,
+            kernel,
+            tables,
             steps,
             between,
             inverse: transform.inverse,
             shift,
             has_shift: transform.shift.is_some(),
-        }
+        })
     }
 
     /// The factors before and after the whole transform: powers of the shift before a forward one, powers of
@@ -100,8 +109,8 @@ impl NttLauncher {
         }
     }
 
-    /// Queues the copy of a chunk of a whole transform to where its passes want it.
-    pub fn place(&self, chunk: &Chunk<'_>) -> Result<()> {
+    /// Queues the copy of a chunk of a whole transform to where its passes want it in an array.
+    pub fn place(&self, chunk: &Chunk<'_>, array: &DeviceBuffer) -> Result<()> {
         let (log_n, bytes) = (self.plan.log_n(), self.plan.element_bytes());
         let (first, count) = (chunk.piece.offset / bytes, chunk.piece.bytes / bytes);
         let last = self.steps.last().ok_or(Error::Unusable { what: "a transform" })?;
@@ -129,49 +138,39 @@ impl NttLauncher {
                 let address = buffer.memory().at(first * bytes, bytes)?;
                 Ok::<_, Error>(Rows { address, layout })
             };
-            let both = [
-                rows(chunk.buffer, at, layouts[0])?,
-                rows(&self.device.array, to, layouts[1])?,
-            ];
+            let both = [rows(chunk.buffer, at, layouts[0])?, rows(array, to, layouts[1])?];
             let (tables, size) = (self.tables_on_device(), (log_run, 1 << log_runs));
-            copy_rows(&self.device.kernel, chunk.stream, &tables, size, both, before)?;
+            copy_rows(&self.kernel, chunk.stream, &tables, size, both, before)?;
         }
         Ok(())
     }
 
-    /// Queues the passes of a whole transform.
-    pub fn whole(&self, stream: &Stream) -> Result<()> {
+    /// Queues the passes of a whole transform in an array.
+    pub fn whole(&self, stream: &Stream, array: &DeviceBuffer) -> Result<()> {
         let [_, after] = self.outer_scales([0; 4], [1, 0, 0, 0]);
         for step in &self.steps {
             let rows = 1 << (self.plan.log_n() - step.log_n);
             let after = after.filter(|_| rows == 1);
             let tables = self.tables_on_device();
-            last_pass(
-                &self.device.kernel,
-                stream,
-                &tables,
-                (step, rows),
-                after,
-                &self.device.array,
-            )?;
+            last_pass(&self.kernel, stream, &tables, (step, rows), after, array)?;
         }
         Ok(())
     }
 
-    /// Queues the transform of a chunk of columns: element i of each column is in line i.
-    pub fn columns(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
+    /// Queues the transform of a chunk of columns, through an array: element i of each column is in line i.
+    pub fn columns(&self, chunk: &Chunk<'_>, array: &DeviceBuffer, [rows, columns]: [u64; 2]) -> Result<()> {
         let count = chunk.piece.bytes / (rows * self.plan.element_bytes());
         let first = chunk.piece.offset / (rows * self.plan.element_bytes());
         let batch = self.column_batch(first, count, columns)?;
-        self.transform(chunk.stream, &batch, [chunk.buffer, &self.device.array])
+        self.transform(chunk.stream, &batch, [chunk.buffer, array])
     }
 
-    /// Queues the transform of a chunk of rows; each becomes a column of the result.
-    pub fn rows(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
+    /// Queues the transform of a chunk of rows, through an array; each becomes a column of the result.
+    pub fn rows(&self, chunk: &Chunk<'_>, array: &DeviceBuffer, [rows, columns]: [u64; 2]) -> Result<()> {
         let count = chunk.piece.bytes / (columns * self.plan.element_bytes());
         let first = chunk.piece.offset / (columns * self.plan.element_bytes());
         let batch = self.row_batch(first, count, rows, columns)?;
-        self.transform(chunk.stream, &batch, [chunk.buffer, &self.device.array])
+        self.transform(chunk.stream, &batch, [chunk.buffer, array])
     }
 
     /// Columns `first .. first + count` of a matrix of `columns` columns, in lines of `count` elements.
@@ -215,34 +214,11 @@ impl NttLauncher {
 
     /// Queues the transform of a batch of rows, from `arrays[0]` and back to it.
     fn transform(&self, stream: &Stream, batch: &RowBatch<'_>, arrays: [&DeviceBuffer; 2]) -> Result<()> {
-        transform(
-            &self.device.kernel,
-            stream,
-            &self.tables_on_device(),
-            batch,
-            arrays,
-        )
+        transform(&self.kernel, stream, &self.tables_on_device(), batch, arrays)
     }
 
     fn tables_on_device(&self) -> DeviceTables<'_> {
-        DeviceTables::new(&self.device.tables, self.plan.element_bytes())
-    }
-
-    /// The buffer of the tables.
-    pub fn tables(&self) -> &DeviceBuffer {
-        &self.device.tables
-    }
-
-    /// Puts another buffer in place of the array, of the same length.
-    pub fn exchange_array(&mut self, other: &mut DeviceBuffer) {
-        if other.bytes() == self.device.array.bytes() {
-            std::mem::swap(&mut self.device.array, other);
-        }
-    }
-
-    /// The array of the elements.
-    pub fn array(&self) -> &DeviceBuffer {
-        &self.device.array
+        DeviceTables::new(&self.tables, self.plan.element_bytes())
     }
 
     fn step(&self, index: usize) -> Result<&RowTables> {

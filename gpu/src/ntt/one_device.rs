@@ -3,13 +3,12 @@
 use spillproof_engine::accelerator::{Lines, ReadElements, ReadWriteElements, WriteElements};
 
 use super::field::NttField;
-use super::launcher::{NttLauncher, NttObjects};
+use super::launcher::NttLauncher;
 use super::plan::{NttMethod, NttPlan};
 use super::slots::{Input, NttSlots};
-use super::tables::Tables;
 use super::transform::NttSpec;
 use crate::buffer::DeviceBuffer;
-use crate::error::{BoxedError, Invalid, Result};
+use crate::error::{BoxedError, Result};
 use crate::kernels::Kernels;
 use crate::ring::{Chunk, Download, Piece, Ring, RingJob};
 use crate::vram::Vram;
@@ -20,6 +19,8 @@ pub struct Ntt {
     // The first field: its drop waits for the kernels, and only then may buffers be freed.
     ring: Ring,
     launcher: NttLauncher,
+    /// All elements; in two steps those of a chunk.
+    array: DeviceBuffer,
 }
 
 impl Ntt {
@@ -34,31 +35,22 @@ impl Ntt {
         plan: NttPlan,
         transform: NttSpec<F>,
     ) -> Result<Self> {
-        if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
-            return Err(Invalid::OtherPlan {
-                plan: format!("2^{} elements of {} bytes", plan.log_n(), plan.element_bytes()),
-                job: format!("2^{} elements of {} bytes", transform.log_n, F::ELEMENT_BYTES),
-            }
-            .into());
-        }
-        let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
-        let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
-        let device = NttObjects {
-            kernel,
-            tables,
-            array: vram.buffer(plan.array_bytes(), "NTT array")?,
-        };
+        let array = vram.buffer(plan.array_bytes(), "NTT array")?;
         let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
-        let mut content = Tables::new();
-        let launcher = NttLauncher::new(plan, transform, device, &mut content);
-        ring.stream().write((launcher.tables(), 0), &content.bytes())?;
+        let launcher = NttLauncher::new((vram, kernels), plan, transform, ring.stream())?;
         ring.finish()?;
-        Ok(Self { ring, launcher })
+        Ok(Self {
+            ring,
+            launcher,
+            array,
+        })
     }
 
     /// Puts another buffer in place of the one that holds the elements of the last whole transform.
     pub(crate) fn exchange_elements(&mut self, other: &mut DeviceBuffer) {
-        self.launcher.exchange_array(other);
+        if other.bytes() == self.array.bytes() {
+            std::mem::swap(&mut self.array, other);
+        }
     }
 
     /// The plan.
@@ -94,7 +86,7 @@ impl Ntt {
         from: &mut dyn ReadElements,
         to: &mut dyn WriteElements,
     ) -> Result<()> {
-        let (launcher, plan) = (&self.launcher, self.launcher.plan);
+        let (launcher, plan, array) = (&self.launcher, self.launcher.plan, &self.array);
         let total_bytes = plan.total_bytes();
         let mut source = Input { plan, from };
         let job = RingJob {
@@ -103,7 +95,8 @@ impl Ntt {
             arrays: &[],
             download: None,
         };
-        self.ring.run_job(job, &mut |chunk| launcher.place(&chunk))?;
+        self.ring
+            .run_job(job, &mut |chunk| launcher.place(&chunk, array))?;
         self.passes_and_back(slots.download, to)
     }
 
@@ -126,7 +119,7 @@ impl Ntt {
             buffer: from,
             stream: self.ring.busy_stream(),
         };
-        let placed = self.launcher.place(&chunk);
+        let placed = self.launcher.place(&chunk, &self.array);
         let done = placed
             .and_then(|()| self.passes_and_back(download, to))
             .and_then(|()| self.ring.finish());
@@ -139,12 +132,12 @@ impl Ntt {
     /// The passes of a whole transform, and the way back.
     fn passes_and_back(&mut self, download: &mut Download, to: &mut dyn WriteElements) -> Result<()> {
         let (launcher, plan) = (&self.launcher, self.launcher.plan);
-        launcher.whole(self.ring.stream())?;
+        launcher.whole(self.ring.stream(), &self.array)?;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
             Ok(to.write(offset / plan.element_bytes(), bytes)?)
         };
         self.ring
-            .drain_buffer((launcher.array(), 0), plan.total_bytes(), download, &mut sink)
+            .drain_buffer((&self.array, 0), plan.total_bytes(), download, &mut sink)
     }
 
     fn transform_in_steps(
@@ -155,7 +148,7 @@ impl Ntt {
         between: &mut dyn ReadWriteElements,
         to: &mut dyn WriteElements,
     ) -> Result<()> {
-        let launcher = &self.launcher;
+        let (launcher, array) = (&self.launcher, &self.array);
         let (rows, columns) = (1u64 << log_rows, 1u64 << (launcher.plan.log_n() - log_rows));
         let total_bytes = launcher.plan.total_bytes();
         let column_bytes = rows * launcher.plan.element_bytes();
@@ -178,7 +171,7 @@ impl Ntt {
             download: Some((&mut *slots.download, &mut sink)),
         };
         self.ring
-            .run_job(job, &mut |chunk| launcher.columns(&chunk, rows, columns))?;
+            .run_job(job, &mut |chunk| launcher.columns(&chunk, array, [rows, columns]))?;
 
         // Rows are read one after the other, and written as a chunk of columns.
         let row_bytes = columns * launcher.plan.element_bytes();
@@ -200,6 +193,6 @@ impl Ntt {
             download: Some((slots.download, &mut sink)),
         };
         self.ring
-            .run_job(job, &mut |chunk| launcher.rows(&chunk, rows, columns))
+            .run_job(job, &mut |chunk| launcher.rows(&chunk, array, [rows, columns]))
     }
 }
