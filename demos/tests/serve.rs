@@ -269,7 +269,7 @@ fn a_server_with_a_gpu() {
     server.signal("-TERM");
     let (code, said) = server.ended();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("gpu: 10 sums, 12 transforms"), "{said}");
+    assert!(said.contains("gpu: 10 sums, 2 constraint quotients"), "{said}");
     assert_eq!(files_in(&dir.join("scratch")), 0);
 }
 

@@ -5,3 +5,4 @@
 #include "ntt.cuh"
 #include "program.cuh"
 #include "rates.cuh"
+#include "sparse.cuh"

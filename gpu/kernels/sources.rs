@@ -20,4 +20,5 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("rates.cuh", include_str!("rates.cuh")),
     ("rows.cuh", include_str!("rows.cuh")),
     ("sort.cuh", include_str!("sort.cuh")),
+    ("sparse.cuh", include_str!("sparse.cuh")),
 ];

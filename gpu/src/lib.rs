@@ -71,7 +71,7 @@
 //! - **Below the whole jobs data is bytes.** Only the kernels and [`msm`], [`ntt`] and [`program`] know
 //!   fields, points and their order.
 //! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and one file each of `msm/`, `ntt/`,
-//!   `program/` and `measure/` that launches kernels. To launch a kernel is unsafe, since no type describes
+//!   `constraints/`, `program/` and `measure/` that launches kernels. To launch a kernel is unsafe, since no type describes
 //!   its parameters; the rest of the interface is safe.
 
 // Unit tests share the support module of `tests/all`, which names the crate from outside.
@@ -86,6 +86,7 @@ mod budget;
 mod buffer;
 mod choice;
 mod codes;
+mod constraints;
 mod device;
 mod driver;
 mod error;

@@ -38,6 +38,9 @@ use crate::budget::{Budget, Lent};
 
 /// Bytes of a scalar.
 pub const SCALAR_BYTES: usize = 32;
+/// Bytes of a coefficient of a constraint system: its row, its signal, the place of its value among the distinct ones,
+/// and its matrix (0 or 1), each in four bytes, the lowest first.
+pub const COEFFICIENT_BYTES: u64 = 16;
 /// Bytes of a point of G1: x, then y; zeros for infinity.
 pub const POINT_BYTES: usize = Group::G1.point_bytes() as usize;
 /// Bytes of a point of G2.
@@ -86,6 +89,15 @@ pub trait Accelerator: Debug + Send + Sync {
     ) -> Result<Answer<()>> {
         let _all = (job, inputs, budget);
         Ok(Answer::Declined("it takes rows only".into()))
+    }
+
+    /// The quotient of a rank-1 constraint system. What it declines is made of the values of rows, and of transforms.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn constraints(&self, job: &mut Constraints<'_>, budget: &Budget) -> Result<Answer<()>> {
+        let _all = (job, budget);
+        Ok(Answer::Declined("it takes no constraints".into()))
     }
 
     /// Columns of these frames are gone: what is kept of them is of no more use, and may be secret.
@@ -282,12 +294,35 @@ pub struct Parts<'a> {
     pub of: Box<dyn Fn(Range<u64>) -> Result<Sums<'a>> + Sync + 'a>,
 }
 
-/// A vector of scalars.
+/// A vector of scalars, or of coefficients.
 pub struct Scalars<'a> {
     /// How many.
     pub len: u64,
     /// Where they come from.
     pub source: Box<dyn ReadElements + 'a>,
+}
+
+/// The quotient of a rank-1 constraint system by one witness. The coefficients of two sparse matrices give the values a and
+/// b of each row, a sum of products of values and signals; then c = a b. Each of the three is taken from the powers of
+/// `omega`, as values of a polynomial, to `shift` times these powers; a b - c there is the output.
+pub struct Constraints<'a> {
+    /// log2 of the number of rows.
+    pub log_n: u32,
+    /// A primitive `2^log_n`-th root of unity.
+    pub omega: Fr,
+    /// The first element of the coset.
+    pub shift: Fr,
+    /// The distinct values of coefficients.
+    pub values: Scalars<'a>,
+    /// The signals.
+    pub witness: Scalars<'a>,
+    /// Coefficients of [`COEFFICIENT_BYTES`], in the order of their rows. Nothing of them has been checked: a job with
+    /// one that is outside of the matrices, or out of order, is to be declined.
+    pub coefficients: Scalars<'a>,
+    /// Elements, in the order of the powers.
+    pub output: Box<dyn WriteElements + 'a>,
+    /// Seconds in which the disk moves what the processor's own way would move.
+    pub disk_seconds: Box<dyn Fn() -> f64 + 'a>,
 }
 
 /// A transform: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`.

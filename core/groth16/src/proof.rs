@@ -137,14 +137,21 @@ impl<E: PairingCurve> Sums<E> {
     /// All of them, one after the other.
     fn made(key: &ProvingKey<E>, witness: &Column<E::Scalar>, shape: &Shape) -> Result<Self> {
         let workspace = witness.workspace();
-        let values = {
-            let _step = step!(workspace, "constraints");
-            (key.constraints).evaluate(witness, shape, Share::all(shape), Placement::Passing)?
-        };
-        let quotient = {
-            let _step = step!(workspace, "quotient");
-            let domain = (shape.log_domain, &key.domain);
-            quotient::quotient(values, domain, key.quotient, Placement::Passing)?
+        let terms = Terms::first(shape.signals);
+        // First, so that the witness is there for the constraints.
+        let (of_g1, of_g2) = sums_together(key, witness, terms)?;
+        let (domain, placement) = ((shape.log_domain, &key.domain), Placement::Passing);
+        let offered = quotient::offered(&key.constraints, witness, domain, key.quotient, placement)?;
+        let quotient = match offered {
+            Some(quotient) => quotient,
+            None => {
+                let values = {
+                    let _step = step!(workspace, "constraints");
+                    (key.constraints).evaluate(witness, shape, Share::all(shape), placement)?
+                };
+                let _step = step!(workspace, "quotient");
+                quotient::quotient(values, domain, key.quotient, placement)?
+            }
         };
         let h = {
             let _step = step!(workspace, "sum over H");
@@ -152,8 +159,6 @@ impl<E: PairingCurve> Sums<E> {
             sums.into_iter().next().unwrap_or_default()
         };
         drop(quotient);
-        let terms = Terms::first(shape.signals);
-        let (of_g1, of_g2) = sums_together(key, witness, terms)?;
         let [a, b_g1, c] = match of_g1 {
             Some(sums) => sums,
             None => [

@@ -8,12 +8,14 @@
 //!
 //! Algorithm: each of the three columns is taken to its coefficients and from there to the coset, where they
 //! become one ([`transform_twice`]): in memory, or in three passes over the disk. For a key that has the
-//! monomial basis, another transform goes back. Memory: that of the transforms.
+//! monomial basis, another transform goes back. Memory: that of the transforms. An accelerator with room for all three makes
+//! the values, too.
 
-use super::{Domain, QuotientBasis};
+use super::{Constraints, Domain, QuotientBasis};
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Placement};
-use spillproof_engine::stream::{Transform, invert, ntt, transform_twice};
+use spillproof_engine::step;
+use spillproof_engine::stream::{System, Transform, invert, ntt, system_quotient, transform_twice};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::vector;
 
@@ -28,8 +30,45 @@ pub(super) fn quotient<F: KernelField>(
     placement: Placement,
 ) -> Result<Column<F>> {
     let transforms = transforms(log_n, domain)?;
-    // The values of `a * b - c` on the coset.
     let on_coset = transform_twice(values, transforms.each_ref(), &product_less, placement)?;
+    in_basis(on_coset, (log_n, domain), basis, placement)
+}
+
+/// The same by an accelerator, from the coefficients and a witness; `None` if the processor has to make the values.
+///
+/// # Errors
+/// Those of [`system_quotient`], and of [`ntt`].
+pub(super) fn offered<F: KernelField>(
+    constraints: &Constraints<F>,
+    witness: &Column<F>,
+    (log_n, domain): (u32, &Domain<F>),
+    basis: QuotientBasis,
+    placement: Placement,
+) -> Result<Option<Column<F>>> {
+    let workspace = witness.workspace();
+    let has_accelerator = workspace.accelerator.is_some();
+    let _step = has_accelerator.then(|| step!(workspace, "constraints and quotient"));
+    let system = System {
+        log_n,
+        omega: domain.omega,
+        shift: domain.shift,
+        values: constraints.values(),
+        witness,
+        coefficients: &constraints.coefficients().cast()?,
+    };
+    let on_coset = system_quotient(&system, placement)?;
+    on_coset
+        .map(|on_coset| in_basis(on_coset, (log_n, domain), basis, placement))
+        .transpose()
+}
+
+/// The scalars of values of `a * b - c` on the coset.
+fn in_basis<F: KernelField>(
+    on_coset: Column<F>,
+    (log_n, domain): (u32, &Domain<F>),
+    basis: QuotientBasis,
+    placement: Placement,
+) -> Result<Column<F>> {
     match basis {
         QuotientBasis::Coset => Ok(on_coset),
         QuotientBasis::Monomial => {

@@ -51,6 +51,7 @@ pub struct Used {
     sums: u64,
     transforms: u64,
     quotients: u64,
+    constraints: u64,
     by_the_processor: Vec<Left>,
 }
 
@@ -65,6 +66,7 @@ struct ByDevice {
     points: u64,
     transforms: u64,
     quotients: u64,
+    constraints: u64,
     left_to_others: Vec<Left>,
 }
 
@@ -117,6 +119,7 @@ impl From<&DeviceReport> for ByDevice {
             points: of.points(),
             transforms: of.transforms(),
             quotients: of.quotients(),
+            constraints: of.constraints(),
             left_to_others: left(of.left_to_others()),
         }
     }
@@ -307,6 +310,7 @@ impl Used {
             sums: report.sums(),
             transforms: report.transforms(),
             quotients: report.quotients(),
+            constraints: report.constraints(),
             by_the_processor: left(report.reasons()),
         }
     }

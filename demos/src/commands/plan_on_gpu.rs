@@ -172,6 +172,7 @@ impl Line {
             } => format!("a sum of {points} terms"),
             Job::Sums { points, columns, .. } => format!("{columns} sums of {points} terms"),
             Job::Transform { log_n } => format!("a transform of 2^{log_n}"),
+            Job::Constraints { log_n, .. } => format!("the quotient of constraints of 2^{log_n}"),
             Job::Coset {
                 log_rows,
                 log_columns,
@@ -234,6 +235,9 @@ impl From<Cut> for How {
             } => Self::TwoSteps {
                 log_matrix_rows: log_rows,
                 chunk_elements,
+            },
+            Cut::Constraints { chunk_coefficients } => Self::Whole {
+                chunk_elements: chunk_coefficients,
             },
             Cut::Coset {
                 tile_rows,

@@ -34,6 +34,20 @@ pub(super) fn column_of(source: &dyn ReadElements, bytes: u64) -> Option<ColumnI
 }
 
 impl KeptColumn {
+    /// Room for a column of so many bytes.
+    pub fn new(vram: &Vram, bytes: u64) -> crate::Result<Self> {
+        Ok(Self::of(vram.buffer(bytes, "columns that stay")?, vram.gpu()))
+    }
+
+    /// A column whose elements are in a buffer.
+    pub fn of(buffer: DeviceBuffer, gpu: &Gpu) -> Self {
+        Self {
+            buffer,
+            gpu: gpu.clone(),
+            id: None,
+        }
+    }
+
     pub fn buffer(&self) -> &DeviceBuffer {
         &self.buffer
     }
@@ -78,14 +92,8 @@ impl Columns {
     /// Room for a column that may stay: others give way, the least recently used first, but not those of the job.
     pub fn room(&mut self, vram: &Vram, bytes: u64, of_the_job: &[ColumnId]) -> Option<KeptColumn> {
         loop {
-            match vram.buffer(bytes, "columns that stay") {
-                Ok(buffer) => {
-                    return Some(KeptColumn {
-                        buffer,
-                        gpu: vram.gpu().clone(),
-                        id: None,
-                    });
-                }
+            match KeptColumn::new(vram, bytes) {
+                Ok(column) => return Some(column),
                 Err(error) if error.is_memory_short() => {
                     let is_other = |kept: &KeptColumn| kept.id.is_none_or(|id| !of_the_job.contains(&id));
                     self.all.remove(self.all.iter().position(is_other)?);

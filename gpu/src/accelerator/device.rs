@@ -313,10 +313,7 @@ impl Device {
     /// Drops all state that an error leaves in doubt. Returns the error's text, with a remedy.
     pub fn failed(&mut self, error: &Error) -> String {
         self.after(error);
-        match self.slots.remedy(error) {
-            Some(remedy) => format!("{error}; {remedy}"),
-            None => error.to_string(),
-        }
+        self.slots.with_remedy(error)
     }
 
     fn after(&mut self, error: &Error) {

@@ -26,10 +26,11 @@
 //! budget nor that of pinned memory ([`Staging`]) needs their bytes. A transform that does not fit the budget
 //! of device memory goes in two steps, through a scratch column, and the engine leases a tile for its lines.
 //! Device memory:
-//! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and that of the quotient, within the given
+//! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and those of quotients, within the given
 //! budget.
 
 mod columns;
+mod constraints;
 mod deal;
 mod device;
 mod plan;
@@ -49,7 +50,9 @@ mod worth;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{
+    Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform,
+};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
@@ -313,6 +316,20 @@ impl Accelerator for GpuAccelerator {
             let mut worth = JobSize::Quotient(&CosetRequest::of(job)).worth(self.offload, device, budget)?;
             quotient::compute_of(device, job, inputs, budget, &mut worth)?;
             self.book.taken(JobKind::Quotient, &worth);
+            Ok(())
+        })
+    }
+
+    fn constraints(
+        &self,
+        job: &mut Constraints<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<()>> {
+        self.attempt(&self.book, Jobs::one(JobKind::Constraints), |_, device, _| {
+            let size = JobSize::Constraints(constraints::shape_of(job));
+            let mut worth = size.worth(self.offload, device, budget)?;
+            constraints::quotient(device, job, budget, &mut worth)?;
+            self.book.taken(JobKind::Constraints, &worth);
             Ok(())
         })
     }

@@ -9,7 +9,7 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, how fast the data of a job is
 //! read, and the buffers of readers of a transform in two steps, beside its tile.
 
-use spillproof_engine::accelerator::{Answer, ColumnId, Groups, Input, Program};
+use spillproof_engine::accelerator::{Answer, COEFFICIENT_BYTES, ColumnId, Groups, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 
@@ -23,7 +23,8 @@ use super::slots::{HostRoom, SlotCache};
 use super::stop::Stop;
 use super::sums::{BasesSize, VectorSize};
 use super::worth::JobSize;
-use super::{GpuAccelerator, names, sums, transform};
+use super::{GpuAccelerator, constraints, names, sums, transform};
+use crate::constraints::ConstraintsShape;
 use crate::msm::{BasesLocation, SCALAR_BYTES, SumsSize};
 use crate::ntt::NttMethod;
 use crate::program::ProgramMethod;
@@ -104,6 +105,11 @@ pub enum Cut {
         method: NttMethod,
         /// Elements of a chunk.
         chunk_elements: u64,
+    },
+    /// The quotient of a constraint system.
+    Constraints {
+        /// Coefficients of a chunk.
+        chunk_coefficients: u64,
     },
     /// A quotient on a coset.
     Coset {
@@ -229,6 +235,27 @@ impl GpuAccelerator {
                 };
                 self.attempt_to_plan(book, jobs, asked, budget, |device| {
                     transform_that_fits(device, log_n, budget)
+                })
+            }
+            Offered::Constraints {
+                log_n,
+                signals,
+                coefficients,
+                values,
+                ends_bytes,
+            } => {
+                let shape = ConstraintsShape {
+                    log_n,
+                    values,
+                    signals,
+                    coefficients,
+                };
+                let jobs = Jobs {
+                    kind: JobKind::Constraints,
+                    count: offer.count,
+                };
+                self.attempt_to_plan(book, jobs, JobSize::Constraints(shape), budget, |device| {
+                    constraints_that_fit(device, shape, ends_bytes, budget)
                 })
             }
             Offered::Coset {
@@ -498,6 +525,25 @@ fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Resu
             chunk_elements: plan.chunk_elements(),
         },
         vram_bytes: plan.vram_bytes() + kept_bytes,
+        pinned_bytes,
+    })
+}
+
+fn constraints_that_fit(
+    device: &mut Device,
+    shape: ConstraintsShape,
+    ends_bytes: u64,
+    budget: &Budget,
+) -> Result<SizedCut, Stop> {
+    let plan = constraints::plan(device, shape, budget)?;
+    let pinned_bytes = SlotCache::bytes_of(plan.slot_bytes(), true);
+    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
+    let _ends = budget.lease(ends_bytes, "the ends of constraints")?;
+    Ok(SizedCut {
+        cut: Cut::Constraints {
+            chunk_coefficients: plan.slot_bytes() / COEFFICIENT_BYTES,
+        },
+        vram_bytes: plan.vram_bytes(),
         pinned_bytes,
     })
 }

@@ -26,6 +26,8 @@ pub enum Offload {
 pub(super) struct KnownRates {
     pub sums: Option<JobRates>,
     pub transforms: Option<JobRates>,
+    /// Of constraints with so many coefficients a row.
+    pub constraints: Option<(u64, JobRates)>,
     /// Of the last program: its instructions, its inputs, its rates.
     pub quotients: Option<(Vec<[u32; 4]>, Vec<Input>, JobRates)>,
 }

@@ -19,6 +19,8 @@ pub enum JobKind {
     Transform,
     /// One coset of a quotient.
     Quotient,
+    /// The quotient of one constraint system.
+    Constraints,
 }
 
 /// Jobs of one kind that are counted together.
@@ -56,6 +58,7 @@ pub struct DeviceReport {
     sums: u64,
     transforms: u64,
     quotients: u64,
+    constraints: u64,
     shared: u64,
     points: u64,
     left: Reasons,
@@ -104,6 +107,11 @@ impl DeviceReport {
     /// The name of the device.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Quotients of constraint systems.
+    pub fn constraints(&self) -> u64 {
+        self.constraints
     }
 
     /// Sums that it made alone.
@@ -221,6 +229,7 @@ impl Report {
             sums: 0,
             transforms: 0,
             quotients: 0,
+            constraints: 0,
             shared: 0,
             points: 0,
             left: Reasons::default(),
@@ -253,9 +262,14 @@ impl Report {
         self.of_all(DeviceReport::quotients)
     }
 
+    /// Quotients of constraint systems that devices made.
+    pub fn constraints(&self) -> u64 {
+        self.of_all(DeviceReport::constraints)
+    }
+
     /// Whether a device did any job.
     pub fn is_any_of_a_device(&self) -> bool {
-        self.sums() + self.transforms() + self.quotients() > 0
+        self.sums() + self.transforms() + self.quotients() + self.constraints() > 0
     }
 
     /// Why devices took jobs, for each kind that they took: that of the last job. None where all jobs are wanted.
@@ -280,6 +294,7 @@ impl Report {
                 JobKind::Sum => of.sums += count,
                 JobKind::Transform => of.transforms += count,
                 JobKind::Quotient => of.quotients += count,
+                JobKind::Constraints => of.constraints += count,
             }
         }
     }
@@ -341,6 +356,7 @@ impl fmt::Display for DeviceReport {
             (self.sums, "sum"),
             (self.transforms, "transform"),
             (self.quotients, "quotient"),
+            (self.constraints, "constraint quotient"),
         ]);
         if self.points > 0 {
             let points = listed(&[(self.points, "point")]);
@@ -367,6 +383,7 @@ impl fmt::Display for Report {
                     (self.sums(), "sum"),
                     (self.transforms(), "transform"),
                     (self.quotients(), "quotient"),
+                    (self.constraints(), "constraint quotient"),
                 ]);
                 write!(f, "{done} on {} devices", devices.len())?;
                 for (i, device) in devices.iter().enumerate() {
@@ -383,6 +400,7 @@ impl fmt::Display for Report {
                 JobKind::Sum => "sums",
                 JobKind::Transform => "a transform",
                 JobKind::Quotient => "a quotient",
+                JobKind::Constraints => "a constraint quotient",
             };
             write!(f, "; {kind} in {why}")?;
         }

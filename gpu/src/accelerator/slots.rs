@@ -179,8 +179,16 @@ impl SlotCache {
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
     }
 
+    /// The text of an error, with its remedy if there is one.
+    pub fn with_remedy(&self, error: &Error) -> String {
+        match self.remedy(error) {
+            Some(remedy) => format!("{error}; {remedy}"),
+            None => error.to_string(),
+        }
+    }
+
     /// The remedy of an error, if the budget of page-locked memory made the slots of a job too short.
-    pub fn remedy(&self, error: &Error) -> Option<String> {
+    fn remedy(&self, error: &Error) -> Option<String> {
         let Error::TooSmall {
             memory: A_PINNED_SLOT,
             smallest_bytes,

@@ -8,8 +8,8 @@ use ark_ec::VariableBaseMSM;
 use ark_ff::{FftField, Field};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Bases, Coset, Groups, InSteps, InTiles, Input, Matrix, Program, RowSource, Scalars,
-    StepEnds, Sums, TileEnds, Tiles, Transform,
+    Accelerator, Answer, Bases, Constraints, Coset, Groups, InSteps, InTiles, Input, Matrix, Program,
+    RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_kernels::vector::{Instruction, Operand, Operation, Target};
@@ -67,6 +67,7 @@ fn accelerator(image: &[u8], processor_seconds: f64) -> GpuAccelerator {
             let words = quotient::program_of(&program()).unwrap().words();
             (words, INPUTS.to_vec(), rates)
         }),
+        constraints: for_work(12.0 * N as f64).map(|rates| (2, rates)),
     };
     locked(&accelerator.devices[0]).knows(kernels, known);
     accelerator
@@ -121,7 +122,7 @@ impl InTiles for Rows<'_> {
 }
 
 /// One job of each kind; whether the device did it, with the right result.
-fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool; 3] {
+fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool; 4] {
     let (points, values) = (points(N), elements());
     let (points_bytes, scalars) = (bytes_of(&points), bytes_of(&values));
     let mut sums = Sums {
@@ -192,7 +193,40 @@ fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool
     drop(coset);
     let is_done = answer == Answer::Done(());
     assert_eq!(output.len() as u64, if is_done { 32 * N } else { 0 });
-    [sum, transformed, is_done]
+    // Each row of both matrices names its own signal.
+    let coefficients = (0..N as u32).flat_map(|row| [[row, row, 0, 0], [row, row, 0, 1]]);
+    let coefficients: Vec<u8> = coefficients.flatten().flat_map(u32::to_le_bytes).collect();
+    let one = bytes_of(&[Fr::ONE]);
+    let vector = |len, bytes, element_bytes, pause| Scalars {
+        len,
+        source: Box::new(slow(bytes, element_bytes, pause)),
+    };
+    let mut output = Vec::new();
+    let mut constraints = Constraints {
+        log_n: 12,
+        omega: Fr::get_root_of_unity(N).unwrap(),
+        shift: Fr::GENERATOR,
+        values: vector(1, &one, 32, Duration::ZERO),
+        witness: vector(N, &scalars, 32, Duration::ZERO),
+        coefficients: vector(2 * N, &coefficients, 16, pause),
+        output: Box::new(|_: u64, bytes: &[u8]| {
+            output.extend_from_slice(bytes);
+            Ok(())
+        }),
+        disk_seconds: Box::new(|| 0.0),
+    };
+    let answer = accelerator.constraints(&mut constraints, budget).unwrap();
+    drop(constraints);
+    let is_made = answer == Answer::Done(());
+    if is_made {
+        let domain = Radix2EvaluationDomain::<Fr>::new(N as usize).unwrap();
+        let to_coset = |values: &[Fr]| domain.get_coset(Fr::GENERATOR).unwrap().fft(&domain.ifft(values));
+        let squares: Vec<Fr> = values.iter().map(Field::square).collect();
+        let left = to_coset(&values).into_iter().zip(to_coset(&squares));
+        let left: Vec<Fr> = left.map(|(a, c)| a.square() - c).collect();
+        assert!(output == bytes_of(&left));
+    }
+    [sum, transformed, is_done, is_made]
 }
 
 #[test]
@@ -205,11 +239,11 @@ fn a_job_whose_data_comes_slowly_is_the_processors() {
             let budget = Budget::new(64 << 20);
             // The processor takes less than one pause.
             let accelerator = self::accelerator(image, 1e-3);
-            assert_eq!(jobs(&accelerator, &budget, Duration::from_millis(20)), [false; 3]);
+            assert_eq!(jobs(&accelerator, &budget, Duration::from_millis(20)), [false; 4]);
             let report = accelerator.report();
             assert_eq!(
                 (report.by_the_processor(), report.reasons().len()),
-                (3, 3),
+                (4, 4),
                 "{report}"
             );
             assert!(report.reasons_to_take().is_empty());
@@ -224,15 +258,20 @@ fn a_job_whose_data_comes_slowly_is_the_processors() {
             });
             assert_eq!(
                 jobs(&accelerator, &budget, Duration::from_millis(20)),
-                [true, false, false]
+                [true, false, false, false]
             );
             drop(accelerator);
             let accelerator = self::accelerator(image, 1e6);
-            assert_eq!(jobs(&accelerator, &budget, Duration::ZERO), [true; 3]);
+            assert_eq!(jobs(&accelerator, &budget, Duration::ZERO), [true; 4]);
             let report = accelerator.report();
             assert_eq!(report.by_the_processor(), 0, "{report}");
             let kinds = report.reasons_to_take().iter().map(|(kind, _)| *kind);
-            let all = [JobKind::Sum, JobKind::Transform, JobKind::Quotient];
+            let all = [
+                JobKind::Sum,
+                JobKind::Transform,
+                JobKind::Quotient,
+                JobKind::Constraints,
+            ];
             assert!(kinds.eq(all), "{report}");
             drop(accelerator);
             assert_eq!((budget.spare_bytes(), budget.held_bytes()), (0, 0));

@@ -3,7 +3,7 @@
 //!
 //! One job of [`SMALL`] and one of [`LARGE`] elements give the device's rates, the large one the processor's;
 //! both find their data in memory. For transforms the work is n log n. The rates of quotients are measured
-//! for each program, with its own columns.
+//! for each program, with its own columns; those of constraints with as many coefficients a row, and by their transforms.
 //!
 //! Memory while it measures: the large job's data and the processor's buckets, leased.
 
@@ -13,7 +13,9 @@ use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
-use spillproof_engine::accelerator::{Coset, InTiles, RowSource, TileEnds, Tiles};
+use spillproof_engine::accelerator::{
+    COEFFICIENT_BYTES, Constraints, Coset, InTiles, RowSource, Scalars, TileEnds, Tiles,
+};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Element;
 use spillproof_kernels::backend::Backend;
@@ -27,7 +29,8 @@ use super::quotient::CosetRequest;
 use super::rates::{JobRates, Offload, Seconds, Worth, seconds};
 use super::stop::Stop;
 use super::transform::{Ends, NttJob};
-use super::{quotient, sums, transform};
+use super::{constraints, quotient, sums, transform};
+use crate::constraints::ConstraintsShape;
 use crate::error::BoxedError;
 use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
 use crate::ntt::{MemoryElements, NttMethod, NttPlan, NttSpec};
@@ -38,6 +41,8 @@ const LOG_SMALL: u32 = 12;
 const LOG_LARGE: u32 = 15;
 pub(super) const SMALL: u64 = 1 << LOG_SMALL;
 const LARGE: u64 = 1 << LOG_LARGE;
+/// Distinct values of coefficients that are measured.
+const VALUES: u64 = 16;
 /// Rows of the processor's registers, as in the engine.
 const BLOCK_ROWS: usize = 256;
 
@@ -50,6 +55,8 @@ pub(super) enum JobSize<'a> {
     Transform(u32),
     /// A quotient on a coset.
     Quotient(&'a CosetRequest<'a>),
+    /// The quotient of a constraint system.
+    Constraints(ConstraintsShape),
 }
 
 impl JobSize<'_> {
@@ -77,6 +84,7 @@ impl JobSize<'_> {
             Self::Sum(points) => *points < SMALL,
             Self::Transform(log_n) => *log_n < LOG_SMALL,
             Self::Quotient(coset) => coset.log_n() < LOG_SMALL,
+            Self::Constraints(shape) => shape.log_n < LOG_SMALL,
         }
     }
 
@@ -113,6 +121,7 @@ impl JobSize<'_> {
                 rates.seconds(transform_work(log_n))
             }
             Self::Quotient(coset) => rates.seconds((1u64 << coset.log_n()) as f64),
+            Self::Constraints(shape) => rates.seconds(transform_work(shape.log_n)),
         })
     }
 
@@ -124,6 +133,10 @@ impl JobSize<'_> {
                 Some((words, inputs, rates)) if *inputs == coset.inputs => {
                     (*words == quotient::program_of(&coset.program)?.words()).then_some(*rates)
                 }
+                _ => None,
+            },
+            Self::Constraints(shape) => match device.measured.constraints {
+                Some((of_a_row, rates)) if of_a_row == coefficients_of_a_row(*shape) => Some(rates),
                 _ => None,
             },
         })
@@ -145,6 +158,12 @@ impl JobSize<'_> {
                 device.measured.quotients = Some((words, coset.inputs.to_vec(), rates));
                 rates
             }
+            Self::Constraints(shape) => {
+                let of_a_row = coefficients_of_a_row(*shape);
+                let rates = measure_constraints(device, of_a_row, budget)?;
+                device.measured.constraints = Some((of_a_row, rates));
+                rates
+            }
         })
     }
 }
@@ -158,12 +177,21 @@ impl fmt::Display for JobSize<'_> {
                 let (columns, log_n) = (coset.inputs.len(), coset.log_n());
                 write!(f, "a quotient of {columns} columns of 2^{log_n} elements")
             }
+            Self::Constraints(shape) => write!(f, "the quotient of constraints of 2^{} rows", shape.log_n),
         }
     }
 }
 
 fn transform_work(log_n: u32) -> f64 {
     f64::from(log_n) * (1u64 << log_n) as f64
+}
+
+/// Coefficients of a measured system for each of its rows: a power of two, so that few systems are measured, and not more
+/// than the memory of a small budget has room for.
+fn coefficients_of_a_row(shape: ConstraintsShape) -> u64 {
+    (shape.coefficients >> shape.log_n)
+        .clamp(1, 16)
+        .next_power_of_two()
 }
 
 /// Scalars with random-looking bits: powers of a number.
@@ -300,6 +328,62 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<JobRates, 
     let ((), processor) = seconds(|| domain.forward(&mut values));
     let rates = JobRates::of([LOG_SMALL, LOG_LARGE].map(transform_work), on_device, processor);
     tracing::debug!(?rates, "rates of transforms");
+    Ok(rates)
+}
+
+/// A coefficient of a measured system: of each row, `of_a_row` of them in turn for both matrices.
+fn coefficient(index: u64, of_a_row: u64) -> [u64; 4] {
+    let (row, signal) = (index / of_a_row, index * 0x9e37 % SMALL);
+    [row, signal, index % VALUES, index % 2]
+}
+
+fn measure_constraints(device: &mut Device, of_a_row: u64, budget: &Budget) -> Result<JobRates, Stop> {
+    // Scalars, rows and what becomes of them, and coefficients twice.
+    let row_bytes = 6 * SCALAR_BYTES + 2 * of_a_row * COEFFICIENT_BYTES;
+    let _lease = budget.lease(LARGE * row_bytes, "rates of constraints")?;
+    let (values, witness) = (scalars(VALUES), scalars(SMALL));
+    let coefficients = (0..LARGE * of_a_row).flat_map(|index| coefficient(index, of_a_row));
+    let coefficients: Vec<u8> = coefficients
+        .flat_map(|word| (word as u32).to_le_bytes())
+        .collect();
+    let mut on_device = [0.0; 2];
+    for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
+        for _ in 0..2 {
+            let vector = |len, bytes: Vec<u8>, element_bytes| Scalars {
+                len,
+                source: Box::new(MemoryElements::new(bytes, element_bytes)),
+            };
+            let mut like_it = Constraints {
+                log_n,
+                omega: Fr::get_root_of_unity(1 << log_n).unwrap_or(Fr::ONE),
+                shift: Fr::GENERATOR,
+                values: vector(VALUES, bytes_of(&values), SCALAR_BYTES),
+                witness: vector(SMALL, bytes_of(&witness), SCALAR_BYTES),
+                coefficients: vector(of_a_row << log_n, coefficients.clone(), COEFFICIENT_BYTES),
+                output: Box::new(|_: u64, _: &[u8]| Ok(())),
+                disk_seconds: Box::new(|| 0.0),
+            };
+            let (done, seconds) =
+                seconds(|| constraints::quotient(device, &mut like_it, budget, &mut Worth::always()));
+            done?;
+            *taken = seconds;
+        }
+    }
+    let domain = Domain::new(LOG_LARGE, Fr::get_root_of_unity(LARGE).unwrap_or(Fr::ONE))?;
+    let ((), processor) = seconds(|| {
+        let mut rows = vec![[Fr::ZERO; 2]; LARGE as usize];
+        rows.par_iter_mut().enumerate().for_each(|(row, sums)| {
+            for index in row as u64 * of_a_row..(row as u64 + 1) * of_a_row {
+                let [_, signal, value, matrix] = coefficient(index, of_a_row).map(|word| word as usize);
+                sums[matrix] += values[value] * witness[signal];
+            }
+        });
+        let mut column: Vec<Fr> = rows.into_iter().map(|[a, b]| a * b).collect();
+        // Each of three there and back.
+        (0..6).for_each(|_| domain.forward(&mut column));
+    });
+    let rates = JobRates::of([LOG_SMALL, LOG_LARGE].map(transform_work), on_device, processor);
+    tracing::debug!(?rates, of_a_row, "rates of constraints");
     Ok(rates)
 }
 

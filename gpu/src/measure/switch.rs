@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{
+    Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform,
+};
 use spillproof_engine::budget::Budget;
 
 use crate::lock::locked;
@@ -67,6 +69,22 @@ impl AcceleratorSwitch {
         answer
     }
 
+    /// The same for a job that is offered again in another way if it is declined: that is no outcome.
+    fn ask_first(
+        &self,
+        job: impl FnOnce(&dyn Accelerator) -> spillproof_engine::Result<Answer<()>>,
+    ) -> spillproof_engine::Result<Answer<()>> {
+        let current = self.state().current.clone();
+        let Some(accelerator) = current else {
+            return Ok(Answer::Declined("no accelerator is set".into()));
+        };
+        let answer = job(&*accelerator)?;
+        if matches!(answer, Answer::Done(())) {
+            self.record(Outcome::Done);
+        }
+        Ok(answer)
+    }
+
     /// What was declined stays the outcome.
     fn record(&self, outcome: Outcome) {
         let mut state = self.state();
@@ -99,16 +117,15 @@ impl Accelerator for AcceleratorSwitch {
         inputs: &mut [Box<dyn ReadElements + '_>],
         budget: &Budget,
     ) -> spillproof_engine::Result<Answer<()>> {
-        let current = self.state().current.clone();
-        let Some(accelerator) = current else {
-            return Ok(Answer::Declined("no accelerator is set".into()));
-        };
-        let answer = accelerator.quotient_of(job, inputs, budget)?;
-        // One that is declined is offered again, with rows.
-        if matches!(answer, Answer::Done(())) {
-            self.record(Outcome::Done);
-        }
-        Ok(answer)
+        self.ask_first(|accelerator| accelerator.quotient_of(job, inputs, budget))
+    }
+
+    fn constraints(
+        &self,
+        job: &mut Constraints<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<()>> {
+        self.ask_first(|accelerator| accelerator.constraints(job, budget))
     }
 
     fn forget(&self, frames: u64) {

@@ -32,6 +32,7 @@ mod transform;
 pub use field::NttField;
 #[cfg(feature = "goldilocks")]
 pub use goldilocks::{GoldilocksTransform, HOST_LOG_N_MAX};
+pub(crate) use launcher::NttLauncher;
 pub use one_device::Ntt;
 pub(crate) use passes::{Layout, Route, RowBatch, Rows, copy_rows, transform_to};
 pub use plan::{ELEMENT_BYTES, NttMethod, NttPlan};

@@ -214,7 +214,7 @@ impl NttPlan {
         shift + of_steps
     }
 
-    pub(super) fn table_bytes(&self) -> u64 {
+    pub(crate) fn table_bytes(&self) -> u64 {
         self.table_elements() * self.element_bytes
     }
 }

@@ -82,6 +82,8 @@ const BOUNDS: &[Given] = &[
     given("spk_rate_mul_bn254_fr", 64, 486, 928),
     given("spk_rate_add_bn254", 124, 1324, 2744),
     given("spk_sort_scatter", 72, 4, 896),
+    given("spk_sparse_runs_bn254_fr", 64, 125, 648),
+    given("spk_sparse_join_bn254_fr", 40, 9, 232),
 ];
 
 /// Folders that may hold the library or the wheel's folders.

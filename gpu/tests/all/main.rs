@@ -5,6 +5,7 @@
 //! others run under the fake driver, or call the kernels' host build.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+mod accelerator_constraints;
 mod accelerator_devices;
 mod accelerator_groups;
 mod accelerator_jobs;
@@ -23,6 +24,7 @@ mod kernels_nvrtc;
 mod kernels_on_device;
 mod kernels_program;
 mod kernels_rates;
+mod kernels_sparse;
 mod measure;
 mod msm;
 mod msm_columns;

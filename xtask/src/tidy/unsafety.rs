@@ -124,6 +124,10 @@ const LEAVES: &[(&str, &str)] = &[
         "gpu/src/measure/launch.rs",
         "launches of the kernels that measure a device",
     ),
+    (
+        "gpu/src/constraints/launch.rs",
+        "launches of the kernels of constraints",
+    ),
     ("gpu/src/msm/launch.rs", "launches of the MSM's kernels"),
     ("gpu/src/ntt/passes.rs", "launches of the NTT's kernels"),
     (

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Accelerator, Answer, Coset, ReadElements, Sums, Totals, Transform};
+use super::{Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
@@ -185,6 +185,10 @@ impl Accelerator for CountedAccelerator {
         budget: &Budget,
     ) -> Result<Answer<()>> {
         self.ask(|accelerator| accelerator.quotient_of(job, inputs, budget))
+    }
+
+    fn constraints(&self, job: &mut Constraints<'_>, budget: &Budget) -> Result<Answer<()>> {
+        self.ask(|accelerator| accelerator.constraints(job, budget))
     }
 
     fn forget(&self, frames: u64) {

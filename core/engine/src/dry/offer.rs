@@ -30,6 +30,19 @@ pub enum Job {
         /// log2 of the elements.
         log_n: u32,
     },
+    /// The quotient of a rank-1 constraint system.
+    Constraints {
+        /// log2 of the rows.
+        log_n: u32,
+        /// Values of the witness.
+        signals: u64,
+        /// Coefficients of both matrices.
+        coefficients: u64,
+        /// Their distinct values.
+        values: u64,
+        /// Bytes that the ends lease.
+        ends_bytes: u64,
+    },
     /// A quotient on one coset.
     Coset {
         /// log2 of the matrix's rows.

@@ -38,4 +38,5 @@ pub use transform::invert;
 
 pub use combinations::{Combinations, distinct};
 pub use many::merged;
-pub use offload::{beyond, declined, descending_sum, elements_of, sums_of_terms, sums_over, wrong_answer};
+pub use offload::{System, beyond, declined, descending_sum, elements_of, sums_of_terms, sums_over};
+pub use offload::{system_quotient, wrong_answer};

@@ -15,10 +15,12 @@ use ark_bn254::Fr;
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::GroupId;
 
+mod constraints;
 mod of_terms;
 mod steps;
 mod walk;
 
+pub use constraints::{System, system_quotient};
 pub use of_terms::sums_of_terms;
 
 use steps::{Moved, Parts, Steps};
@@ -342,29 +344,7 @@ pub(super) fn transform<F: KernelField + Element>(
         // Refused, in the processor's words.
         return Ok(None);
     }
-    let mut output = Output {
-        make: || {
-            // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs
-            // along in a copy.
-            let bytes = n * SCALAR_BYTES as u64;
-            if digests_bytes::<[u8; SCALAR_BYTES]>(bytes, SCRATCH_FRAME_BYTES as u64)
-                <= workspace.budget.available_bytes() / DIGESTS_SHARE
-            {
-                return Writer::scratch(workspace, "transform", n, placement);
-            }
-            let draft = Draft::<Fr>::scratch(workspace, "transform", n, placement)?;
-            Ok(Writer::new(draft.cast()?))
-        },
-        writer: None,
-        // Where it will be is not known yet if that depends on the budget.
-        written_bytes: match placement {
-            Placement::Disk => n * SCALAR_BYTES as u64,
-            Placement::Memory => 0,
-            _ if input.on_disk() => n * SCALAR_BYTES as u64,
-            _ => 0,
-        },
-        workspace,
-    };
+    let mut output = Output::new(input, n, placement);
     let moved = Moved {
         written_bytes: output.written_bytes,
         passes,
@@ -550,15 +530,48 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
 }
 
 /// A column that is made when the first element comes, since an accelerator may decline before.
-struct Output<'a, M> {
-    make: M,
+struct Output<'a> {
+    workspace: &'a Workspace,
+    len: u64,
+    placement: Placement,
     writer: Option<Writer<[u8; SCALAR_BYTES]>>,
     /// Bytes that go to the disk.
     written_bytes: u64,
-    workspace: &'a Workspace,
 }
 
-impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for &mut Output<'_, M> {
+impl<'a> Output<'a> {
+    /// Of so many elements, made of a column.
+    fn new<F: Element>(input: &'a Column<F>, len: u64, placement: Placement) -> Self {
+        let bytes = len * SCALAR_BYTES as u64;
+        Self {
+            workspace: input.workspace(),
+            len,
+            placement,
+            writer: None,
+            // Where it will be is not known yet if that depends on the budget.
+            written_bytes: match placement {
+                Placement::Disk => bytes,
+                Placement::Memory => 0,
+                _ if input.on_disk() => bytes,
+                _ => 0,
+            },
+        }
+    }
+
+    fn made(&self) -> Result<Writer<[u8; SCALAR_BYTES]>> {
+        let (workspace, len) = (self.workspace, self.len);
+        // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs along in a copy.
+        let bytes =
+            digests_bytes::<[u8; SCALAR_BYTES]>(len * SCALAR_BYTES as u64, SCRATCH_FRAME_BYTES as u64);
+        if bytes <= workspace.budget.available_bytes() / DIGESTS_SHARE {
+            return Writer::scratch(workspace, "transform", len, self.placement);
+        }
+        let draft = Draft::<Fr>::scratch(workspace, "transform", len, self.placement)?;
+        Ok(Writer::new(draft.cast()?))
+    }
+}
+
+impl WriteElements for &mut Output<'_> {
     fn column_id(&self) -> Option<ColumnId> {
         self.writer.as_ref().map(Writer::column_id)
     }
@@ -573,10 +586,10 @@ impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for &mut Outpu
         {
             void.abandon();
         }
-        let writer = match &mut self.writer {
+        let writer = match self.writer.take() {
             Some(writer) => writer,
-            none => none.insert((self.make)()?),
+            None => self.made()?,
         };
-        writer.push_in_place(bytes)
+        self.writer.insert(writer).push_in_place(bytes)
     }
 }

@@ -44,8 +44,15 @@ pub enum Plan {
     Sum(MsmPlan),
     /// A transform.
     Transform(NttPlan),
-    /// A proof of Groth16: its last sums, those over the witness, and its transforms.
-    Proof(MsmPlan, NttPlan),
+    /// A proof of Groth16: its last sum, which is that over H.
+    Proof {
+        /// The sum's.
+        sum: MsmPlan,
+        /// log2 of the rows.
+        log_n: u32,
+        /// Terms of the sums over the witness.
+        signals: u64,
+    },
 }
 
 /// Transforms of a proof of Groth16: three columns there and back.
@@ -54,40 +61,39 @@ const TRANSFORMS_OF_PROOF: f64 = 6.0;
 const G2_BY_G1: f64 = 2.8;
 
 impl Plan {
-    /// Device memory that it leases.
+    /// Device memory that it leases; of a proof, that its last sum does.
     pub fn vram_bytes(&self) -> u64 {
         match self {
-            Self::Sum(plan) => plan.vram_bytes(),
+            Self::Sum(plan) | Self::Proof { sum: plan, .. } => plan.vram_bytes(),
             Self::Transform(plan) => plan.vram_bytes(),
-            Self::Proof(sums, transform) => sums.vram_bytes().max(transform.vram_bytes()),
         }
     }
 
     /// Bits of a digit of a sum.
     pub fn window_bits(&self) -> Option<u32> {
         match self {
-            Self::Sum(plan) | Self::Proof(plan, _) => Some(plan.shape().window_bits),
+            Self::Sum(plan) | Self::Proof { sum: plan, .. } => Some(plan.shape().window_bits),
             Self::Transform(_) => None,
         }
     }
 
     /// A mixed addition for each point and window, or n / 2 log n products, at the measured rate. Sorting,
     /// the reduction of buckets, twiddles between passes are not in it. Of a proof: A, B1, C, B2, H and the transforms,
-    /// with the windows of the sums over the witness.
+    /// with the windows of the sum over H.
     pub fn compute_seconds(&self, rates: &Rates) -> f64 {
         let additions = |additions: f64| additions / rates.mixed_additions_per_second;
-        let transform = |plan: &NttPlan| {
-            let log_n = f64::from(plan.log_n());
+        let transform = |log_n: u32| {
+            let log_n = f64::from(log_n);
             log_n * log_n.exp2() / 2.0 / rates.fr_products_per_second
         };
         match self {
             Self::Sum(plan) => additions((plan.points() * plan.windows()) as f64),
-            Self::Transform(plan) => transform(plan),
-            Self::Proof(sums, ntt) => {
-                let of_witness = sums.points() as f64 * (3.0 + G2_BY_G1);
-                let of_h = f64::from(ntt.log_n()).exp2();
-                let windows = sums.windows() as f64;
-                additions((of_witness + of_h) * windows) + TRANSFORMS_OF_PROOF * transform(ntt)
+            Self::Transform(plan) => transform(plan.log_n()),
+            Self::Proof { sum, log_n, signals } => {
+                let of_witness = *signals as f64 * (3.0 + G2_BY_G1);
+                let of_h = f64::from(*log_n).exp2();
+                let windows = sum.windows() as f64;
+                additions((of_witness + of_h) * windows) + TRANSFORMS_OF_PROOF * transform(*log_n)
             }
         }
     }

@@ -384,10 +384,16 @@ impl Bencher<'_> {
             accelerator.plan_over_bases(job.n(), self.session.budget())?;
         }
         let planner = Arc::clone(&accelerator);
-        let plan: fn(_) -> Option<Plan> = match job {
-            Job::Sum { .. } => |(sum, _)| Some(Plan::Sum(sum?)),
-            Job::Transform { .. } => |(_, transform)| Some(Plan::Transform(transform?)),
-            Job::Proof { .. } => |(sum, transform)| Some(Plan::Proof(sum?, transform?)),
+        let plan: Box<dyn Fn(_) -> Option<Plan>> = match job {
+            Job::Sum { .. } => Box::new(|(sum, _)| Some(Plan::Sum(sum?))),
+            Job::Transform { .. } => Box::new(|(_, transform)| Some(Plan::Transform(transform?))),
+            Job::Proof { log_n, witness, .. } => {
+                let (log_n, signals) = (*log_n, witness.len());
+                Box::new(move |(sum, _)| {
+                    let sum = sum?;
+                    Some(Plan::Proof { sum, log_n, signals })
+                })
+            }
         };
         Ok(Maker {
             accelerator,
@@ -456,7 +462,7 @@ impl Bencher<'_> {
                 BasesLocation::Resident => Way::Resident,
                 BasesLocation::Streamed => Way::Streamed,
             }),
-            Plan::Proof(..) => None,
+            Plan::Proof { .. } => None,
         };
         let measured = Measured {
             seconds,

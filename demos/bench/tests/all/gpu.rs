@@ -160,7 +160,7 @@ fn proofs_and_transforms_over_goldilocks_are_measured() {
     ] {
         assert!(proof[name].as_f64().unwrap() > 0.0, "{name}: {proof}");
     }
-    // As for a proof by the program: points and scalars, and three columns up twice.
+    // Points, scalars, coefficients.
     assert!(
         proof["to_device_bytes"].as_u64().unwrap() > 6 * 32 * 512,
         "{proof}"

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Constraints, Coset, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Placement;
 use spillproof_engine::{Result, Session};
@@ -21,6 +21,7 @@ struct Declines {
     jobs: AtomicU64,
     sums: AtomicU64,
     transforms: AtomicU64,
+    constraints: AtomicU64,
     distrusted: Mutex<bool>,
 }
 
@@ -37,6 +38,11 @@ impl Accelerator for Declines {
     }
 
     fn quotient(&self, _: &mut Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+        Ok(Answer::Declined("it takes nothing".into()))
+    }
+
+    fn constraints(&self, _: &mut Constraints<'_>, _: &Budget) -> Result<Answer<()>> {
+        self.constraints.fetch_add(1, Ordering::Relaxed);
         Ok(Answer::Declined("it takes nothing".into()))
     }
 
@@ -78,8 +84,9 @@ fn an_accelerator_that_declines_costs_no_passes_over_the_disk() {
         bytes_written::<Bn254>(Some(Arc::clone(&of_bn254))),
         bytes_written::<Bn254>(None)
     );
-    // H, then A, B1, C and B2 in one job; transforms are not even offered.
+    // A, B1, C and B2 in one job, the quotient, then H; transforms are not even offered.
     assert_eq!(of_bn254.jobs.load(Ordering::Relaxed), 2);
+    assert_eq!(of_bn254.constraints.load(Ordering::Relaxed), 1);
     assert_eq!(of_bn254.sums.load(Ordering::Relaxed), 5);
     assert_eq!(of_bn254.transforms.load(Ordering::Relaxed), 0);
     assert!(!*of_bn254.distrusted.lock().expect("a flag"));
@@ -89,4 +96,5 @@ fn an_accelerator_that_declines_costs_no_passes_over_the_disk() {
         bytes_written::<Bls12_381>(None)
     );
     assert_eq!(of_bls12_381.sums.load(Ordering::Relaxed), 0);
+    assert_eq!(of_bls12_381.constraints.load(Ordering::Relaxed), 0);
 }

@@ -92,10 +92,10 @@ impl Batch {
     }
 }
 
-/// Bytes that crossed to the device.
-fn sent(opened: &Opened) -> u64 {
-    let gpus = opened.accelerator.gpus();
-    gpus[0].trace().total(SpanKind::ToDevicePinned).bytes
+/// Bytes that crossed to the device, and back.
+fn crossed(opened: &Opened) -> [u64; 2] {
+    let trace = opened.accelerator.gpus()[0].trace();
+    [SpanKind::ToDevicePinned, SpanKind::FromDevicePinned].map(|kind| trace.total(kind).bytes)
 }
 
 #[test]
@@ -111,21 +111,52 @@ fn the_points_of_a_key_cross_once_for_all_proofs() {
         for (vram, stays) in [(ByteSize::Auto, true), (ByteSize::Bytes(300 << 10), false)] {
             driver.reset(1, 64 << 20);
             let opened = batch.open(vram);
-            let mut bytes = Vec::new();
+            let (mut bytes, mut back) = (Vec::new(), Vec::new());
             for at in 0..4 {
-                let before = sent(&opened);
+                let before = crossed(&opened);
                 batch.prove(&opened, at, &format!("{vram:?}"));
-                bytes.push(sent(&opened) - before);
+                let after = crossed(&opened);
+                bytes.push(after[0] - before[0]);
+                back.push(after[1] - before[1]);
             }
             let report = opened.accelerator.report();
-            assert_eq!((report.sums(), report.transforms()), (20, 24), "{report}");
+            let jobs = (report.sums(), report.transforms(), report.constraints());
+            assert_eq!(jobs, (20, 0, 4), "{vram:?}: {report}");
             assert_eq!(report.by_the_processor(), 0, "{report}");
+            // Of the rows only the quotient comes back.
+            assert_eq!(back, [rows * 32; 4], "{vram:?}");
             if stays {
+                let section = |elements: u64| (32 * elements).next_multiple_of(1 << 14);
+                let constraints = &opened.key.constraints;
+                // The witness is there when the constraints come.
+                let system_bytes = section(constraints.values().len()) + 16 * constraints.len();
+                assert_eq!(bytes[1], 32 * signals + system_bytes + 32 * rows);
                 assert_eq!(bytes[1..], [bytes[0] - points_bytes; 3], "{bytes:?}");
             } else {
                 assert!(bytes[3] > points_bytes, "{bytes:?}");
             }
         }
+    });
+}
+
+/// A device without room for the rows of the constraints makes single transforms, of columns that cross.
+#[test]
+fn without_room_for_all_rows_transforms_are_made_one_by_one() {
+    const TEST: &str = "without_room_for_all_rows_transforms_are_made_one_by_one";
+    under_with_kernels(module_path!(), TEST, |driver| {
+        let batch = Batch::new(3000, 1);
+        driver.reset(1, 64 << 20);
+        let opened = batch.open(ByteSize::Bytes(400 << 10));
+        batch.prove(&opened, 0, TEST);
+        let report = opened.accelerator.report();
+        let jobs = (report.sums(), report.transforms(), report.constraints());
+        assert_eq!(jobs, (5, 6, 0), "{report}");
+        assert_eq!(report.by_the_processor(), 1, "{report}");
+        assert!(
+            report.to_string().contains("the constraints of 2^12 rows"),
+            "{report}"
+        );
+        assert_eq!(crossed(&opened)[1], 6 * (32 << 12), "{report}");
     });
 }
 
@@ -140,17 +171,17 @@ fn with_a_failure(
     let opened = batch.open(ByteSize::Auto);
     let jobs = || {
         let report = opened.accelerator.report();
-        report.sums() + report.transforms()
+        report.sums() + report.transforms() + report.constraints()
     };
     batch.prove(&opened, 0, what);
     batch.prove(&opened, 1, what);
-    assert_eq!(jobs(), 22, "{what}");
+    assert_eq!(jobs(), 12, "{what}");
     inject(driver);
     batch.prove(&opened, 2, what);
-    let third = jobs() - 22;
+    let third = jobs() - 12;
     batch.prove(&opened, 3, what);
     assert!(driver.failures() > 0, "{what}: nothing failed");
-    [third, jobs() - 22 - third]
+    [third, jobs() - 12 - third]
 }
 
 #[test]
@@ -161,11 +192,11 @@ fn a_device_that_is_lost_between_proofs_leaves_the_rest_to_the_processor() {
         for nth in [1, 40, 150, 300] {
             let lost = |driver: &FakeDriver| driver.fail(None, nth, Code::LaunchFailed, true);
             let [third, fourth] = with_a_failure(driver, &batch, &format!("lost at call {nth}"), lost);
-            assert!(third < 11 && fourth == 0, "{nth}: {third} and {fourth} jobs");
+            assert!(third < 6 && fourth == 0, "{nth}: {third} and {fourth} jobs");
             // One that only fails goes on.
             let once = |driver: &FakeDriver| driver.fail(None, nth, Code::OutOfMemory, false);
             let [_, fourth] = with_a_failure(driver, &batch, &format!("call {nth} fails"), once);
-            assert_eq!(fourth, 11, "{nth}");
+            assert_eq!(fourth, 6, "{nth}");
         }
     });
 }
@@ -176,16 +207,18 @@ fn a_wrong_sum_is_found_and_the_device_makes_no_more() {
     const TEST: &str = "a_wrong_sum_is_found_and_the_device_makes_no_more";
     under_with_kernels(module_path!(), TEST, |driver| {
         let batch = Batch::new(100, 4);
-        // Each chunk has a launch for buckets, then one for ones: all that such a witness has. H comes first.
+        // Each chunk has a launch for buckets, then one for ones, of each sum: all that such a witness has. H comes last.
         for (kernel, nth) in [
-            ("spk_msm_accumulate_bn254", 1),
+            ("spk_msm_accumulate_bn254", 2),
             ("spk_msm_accumulate_bn254", 10),
             ("spk_msm_accumulate_bn254_g2", 2),
             ("spk_ntt_pass_bn254_fr", 2),
+            ("spk_sparse_runs_bn254_fr", 1),
+            ("spk_mul_bn254_fr", 1),
         ] {
             let wrong = |driver: &FakeDriver| driver.fail(Some(kernel), nth, Code::Lie, false);
             let jobs = with_a_failure(driver, &batch, kernel, wrong);
-            assert_eq!(jobs, [11, 0], "{kernel}");
+            assert_eq!(jobs, [6, 0], "{kernel}");
         }
     });
 }

@@ -5,6 +5,7 @@
 pub mod kernels;
 pub mod programs;
 pub mod ring_jobs;
+pub mod systems;
 
 use std::fmt::Display;
 use std::io::Write;
