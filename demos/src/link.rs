@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use spillproof_circom::json::curve_name;
 use spillproof_engine::plan::Rates;
 use spillproof_format::Curve;
+use spillproof_gpu::accelerator::DeviceRates;
 use spillproof_ranks::Link;
 
 use crate::args::{LinkName, LinkOf};
@@ -36,6 +37,9 @@ pub struct Speed {
     pub rates: Rates,
     /// Its steps beside those.
     pub trial: Trial,
+    /// Its device, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<DeviceRates>,
 }
 
 /// What `ranks bench` measures, and what files of links have: as they are printed, or on their own.
@@ -77,6 +81,9 @@ pub struct RankFigures {
     pub rates: Rates,
     /// Steps of a small proof beside their plan.
     pub trial: Trial,
+    /// Its device, if one was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<DeviceRates>,
 }
 
 /// A document of `--json`.
@@ -136,6 +143,7 @@ impl KnownLink {
         let speed = |rank: RankFigures| Speed {
             rates: rank.rates,
             trial: rank.trial,
+            gpu: rank.gpu,
         };
         Ok(Self {
             called: file
@@ -222,6 +230,7 @@ mod tests {
                 threads: 2,
                 rates,
                 trial: Trial::usual(Curve::Bn254),
+                gpu: None,
             }],
         };
         let again = parsed(&serde_json::to_string(&measured).unwrap()).unwrap();

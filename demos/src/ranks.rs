@@ -112,6 +112,19 @@ impl Job {
         Ok(neighbours(&all, self.rank()))
     }
 
+    /// What rank 0 decides, on all ranks.
+    ///
+    /// # Errors
+    /// Of the decision, on rank 0; [`spillproof_engine::Error::Ranks`].
+    pub fn decided(&self, by_first: impl FnOnce() -> Result<u8>) -> Result<u8> {
+        let mut decision = [0];
+        if self.is_first() {
+            decision[0] = by_first()?;
+        }
+        self.lobby.broadcast(0, &mut decision).map_err(engine)?;
+        Ok(decision[0])
+    }
+
     /// Refuses ranks that share a device, each of which would take all of its memory.
     ///
     /// # Errors

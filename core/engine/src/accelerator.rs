@@ -70,6 +70,15 @@ pub trait Accelerator: Debug + Send + Sync {
     /// As [`Self::sums`].
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>>;
 
+    /// Halves of transforms, of a panel. What was written of it is void if it is declined.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> Result<Answer<()>> {
+        let _all = (job, budget);
+        Ok(Answer::Declined("it makes whole transforms only".into()))
+    }
+
     /// A quotient on one coset.
     ///
     /// # Errors
@@ -343,6 +352,44 @@ pub struct Transform<'a> {
     pub output: Box<dyn WriteElements + 'a>,
     /// In place of both, for an accelerator that has no room for the whole.
     pub in_steps: Box<dyn InSteps + 'a>,
+}
+
+/// Neighbouring columns of a matrix, each of which is transformed by itself: what a rank has of a transform that is
+/// dealt to ranks. Elements stand row after row, and are read and written in lines of some columns.
+pub struct Panel<'a> {
+    /// log2 of the number of rows, the length of a column.
+    pub log_rows: u32,
+    /// log2 of the number of columns.
+    pub log_columns: u32,
+    /// The place of the first one among all columns of the matrix.
+    pub first_column: u64,
+    /// What is made of the columns, one after the other.
+    pub halves: Vec<Half>,
+    /// The elements.
+    pub input: Box<dyn ReadElements + 'a>,
+    /// What was made of them, each in its own place.
+    pub output: Box<dyn WriteElements + 'a>,
+}
+
+/// A half of a transform of `2^log_n` elements, over columns of r elements, where `c = 2^log_n / r`. Of the elements
+/// `x[i]` of column j of the matrix, element k becomes
+///
+/// - in the first half `scale * omega^(k * j) * sum over i of omega^(c * i * k) * before^(c * i + j) * x[i]`,
+/// - in the second half `after^(c * k + j) * sum over i of omega^(c * i * k) * x[i]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Half {
+    /// log2 of the elements of the whole transform.
+    pub log_n: u32,
+    /// A primitive `2^log_n`-th root of unity.
+    pub omega: Fr,
+    /// Goes to the power of the input's index.
+    pub before: Fr,
+    /// Goes to the power of the output's index.
+    pub after: Fr,
+    /// Multiplies everything.
+    pub scale: Fr,
+    /// Whether it is the second one.
+    pub is_second: bool,
 }
 
 /// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which an

@@ -9,6 +9,7 @@ use ark_bn254::Bn254;
 use ark_ec::pairing::PairingOutput;
 use ark_ec::short_weierstrass::Affine;
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Column, Workspace};
 use spillproof_engine::compiled;
@@ -86,8 +87,8 @@ compiled! {
             shape: &Shape,
             key: iden3::KeyFile,
             place: &Place<'_>,
-            budget_bytes: u64,
-            threads: usize,
+            size: (u64, usize),
+            accelerator: Option<&Arc<dyn Accelerator>>,
         ) -> Result<Plan>
             = iden3::plan_of_files_of_rank::<Self>;
         /// [`ProvingKey::plan`].

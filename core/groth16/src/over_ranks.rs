@@ -10,12 +10,12 @@
 //!
 //! With a checkpoint, a rank keeps its sums and what came in an exchange ([`Kept`]).
 //!
-//! A rank's accelerator makes its sums: those over the witness in one job, and those over H. Only a proof shows
-//! whether they are right, and not whose are wrong. So each rank says with its sums whether an accelerator has taken
-//! part, in this run or in the one that its checkpoint is of. If one has, on any rank, and the proof does not verify,
-//! all ranks empty their checkpoints and make the proof again by processors, with the same random values. A rank whose
-//! sums are then others distrusts its accelerator; under a cut by rank 0 this may be one that summed rank 0's wrong
-//! quotient.
+//! A rank's accelerator makes its sums, those over the witness in one job, and those over H; and its part of the
+//! transforms. Only a proof shows whether all of it is right, and not whose is wrong. So each rank says with its sums
+//! whether an accelerator has taken part, in this run or in the one that its checkpoint is of. If one has, on any rank,
+//! and the proof does not verify, all ranks empty their checkpoints and make the proof again by processors, with the
+//! same random values. A rank that then sends or sums something else, of what has come to it as before, distrusts its
+//! accelerator ([`Made::is_wrong`]).
 //!
 //! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
 //! five pieces.
@@ -24,6 +24,8 @@ mod kept;
 mod key_share;
 mod shares;
 mod sums;
+
+use std::sync::{Mutex, PoisonError};
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
@@ -101,6 +103,7 @@ impl Place<'_> {
                     key,
                     witness,
                     keeping,
+                    exchanged: Mutex::default(),
                 };
                 part.prove(random)
             };
@@ -111,7 +114,7 @@ impl Place<'_> {
                 let _processor_only = TaskAccelerator::none().enter();
                 keeping = begin()?;
                 let again = made(&keeping, proof.random)?;
-                if !again.sums.equal(&proof.sums) {
+                if proof.is_wrong(&again) {
                     distrust(ranks, witness.workspace());
                 }
                 proof = again;
@@ -144,8 +147,35 @@ fn distrust(ranks: &Ranks, workspace: &Workspace) {
 struct Made<E: PairingCurve> {
     /// Its own.
     sums: Sums<E>,
+    exchanged: [Exchanged; EXCHANGES.len()],
     random: [E::Scalar; 2],
     told: Told<E>,
+}
+
+/// Checksums of what a rank has sent in an exchange and of what has come to it; `None` of one that an earlier run has
+/// made.
+type Exchanged = Option<[u64; 2]>;
+
+impl<E: PairingCurve> Made<E> {
+    /// Whether this rank has computed something else than processors have `again`, of the same input. What came in an
+    /// earlier run is taken for the same.
+    fn is_wrong(&self, again: &Self) -> bool {
+        if !self.sums.equal_over_witness(&again.sums) {
+            return true;
+        }
+        for (first, again) in self.exchanged.iter().zip(&again.exchanged) {
+            let (Some([sent, received]), Some([sent_again, received_again])) = (first, again) else {
+                continue;
+            };
+            if sent != sent_again {
+                return true;
+            }
+            if received != received_again {
+                return false;
+            }
+        }
+        self.sums.h != again.sums.h
+    }
 }
 
 /// What rank 0 tells all ranks of the proof.
@@ -171,6 +201,7 @@ struct Part<'a, E: PairingCurve> {
     key: &'a ProvingKey<E>,
     witness: &'a Column<E::Scalar>,
     keeping: &'a Keeping,
+    exchanged: Mutex<[Exchanged; EXCHANGES.len()]>,
 }
 
 /// Refuses ranks, shares, key and witness that do not belong together.
@@ -222,7 +253,13 @@ impl<E: PairingCurve> Part<'_, E> {
                     false => Err(unsatisfied(key)?),
                 }
             }))?;
-            Ok(Made { sums, random, told })
+            let exchanged = *self.exchanged.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Made {
+                sums,
+                exchanged,
+                random,
+                told,
+            })
         })
     }
 
@@ -442,8 +479,9 @@ impl<E: PairingCurve> Part<'_, E> {
     /// What earlier runs of all ranks have done. `order` is that of columns that come.
     fn exchanges_over(&self, mut order: Vec<u8>) -> Result<Over> {
         order.extend((self.ranks.piece_bytes() as u64).to_le_bytes());
+        let has_accelerator = self.witness.workspace().accelerator.is_some();
         Ok(Over {
-            exchanges: self.keeping.exchanges(self.ranks, &order)?,
+            exchanges: self.keeping.exchanges(self.ranks, &order, has_accelerator)?,
             order,
         })
     }
@@ -459,7 +497,8 @@ impl<E: PairingCurve> Part<'_, E> {
     ) -> Result<(Vec<Column<E::Scalar>>, T)> {
         let (phase, workspace) = (EXCHANGES[index], self.witness.workspace());
         if index >= over.exchanges {
-            let (columns, value) = self.beside(phase, make()?, work)?;
+            let ((columns, sums), value) = self.beside(phase, make()?, work)?;
+            self.exchanged.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(sums);
             self.keeping
                 .keep_columns(workspace, (index, &over.order), &columns)?;
             return Ok((columns, value));
@@ -478,10 +517,18 @@ impl<E: PairingCurve> Part<'_, E> {
         phase: &'static str,
         redeals: Vec<Redeal>,
         work: impl FnOnce() -> Result<T>,
-    ) -> Result<(Vec<Column<E::Scalar>>, T)> {
+    ) -> Result<((Vec<Column<E::Scalar>>, [u64; 2]), T)> {
         let _phase = self.ranks.phase(phase);
         let workspace = self.witness.workspace();
-        let run = |redeals: Vec<Redeal>| redeals.into_iter().map(Redeal::run).collect::<Result<Vec<_>>>();
+        let run = |redeals: Vec<Redeal>| -> Result<_> {
+            let (mut columns, mut all) = (Vec::new(), [0u64; 2]);
+            for redeal in redeals {
+                let (column, sums) = redeal.run_with_sums()?;
+                columns.push(column);
+                all = [0, 1].map(|end| all[end].rotate_left(1).wrapping_add(sums[end]));
+            }
+            Ok((columns, all))
+        };
         if workspace.is_dry() {
             let held: Vec<_> = redeals
                 .iter()

@@ -55,6 +55,20 @@ pub fn summary_of(session: &Session, file: &Path) -> Result<Summary> {
     Ok(Key::open(session, file, &mut |_| ())?.summary())
 }
 
+/// The same of a `.zkey` file by its header alone: distinct values of coefficients are not counted.
+///
+/// # Errors
+/// The engine's.
+pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
+    let workspace = session.workspace();
+    let (form, curve) = Form::of(workspace, file)?;
+    if form != Form::Zkey {
+        let summary = summary_of(session, file)?;
+        return Ok((summary.shape, curve));
+    }
+    Ok(over_curve!(curve, E => (read_verifying_key::<E>(workspace, file)?.1, curve)))
+}
+
 /// The verification key of a key's file, in JSON, and what is known of the key. Of a `.zkey` file only the
 /// header and the points of IC are read.
 ///

@@ -273,6 +273,7 @@ impl Groth16 {
                 gpu: _,
                 report,
                 on,
+                link,
             } => match witness.is_dir() {
                 // The command looks at folders.
                 true => Files::new([("KEY", key)], []),
@@ -281,6 +282,7 @@ impl Groth16 {
             }
             .and_streams("--report", report.as_ref())
             .and_reads_once("--checkpoint-key", kept.checkpoint_key.as_ref())
+            .and_reads_once("--link", link.as_ref().and_then(LinkOf::file))
             .and_messages(&on.messages),
             Self::Setup { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Kept, OnRanks, Pairing, PlannedRanks, ProofOn};
+use super::ranks::LINK;
+use super::{Kept, LinkOf, OnRanks, Pairing, PlannedRanks, ProofOn};
 
 /// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
 #[derive(Debug, Subcommand)]
@@ -37,6 +38,10 @@ pub enum Groth16 {
         /// What is asked of several ranks.
         #[command(flatten)]
         on: OnRanks,
+        /// The link between ranks, by which --cut auto chooses: 1g, 10g, 100g, nvlink, or a file of `ranks bench
+        /// --json`.
+        #[arg(long, value_name = LINK, help_heading = "Several ranks (mpirun -n 4 spillproof ...)")]
+        link: Option<LinkOf>,
     },
     /// Verify a proof; exit status 0 if it verifies. A key whose gamma and delta are equal, as before the
     /// first contribution, is refused: anyone can forge proofs with it.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use spillproof_engine::budget::ByteSize;
 use spillproof_groth16::Cut;
 
-use super::{Pairing, size};
+use super::{Gpu, Pairing, size};
 
 /// How a proof is dealt out to ranks.
 #[derive(Debug, Clone, Args)]
@@ -18,8 +18,9 @@ pub struct Sharing {
     /// equal shares.
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     pub share: Vec<u64>,
-    /// How the transforms are cut.
-    #[arg(long, value_enum, default_value_t = CutName::Layout)]
+    /// How the transforms are cut: by default as the plan over the ranks' link is the quickest, and by the layout
+    /// where no link is said.
+    #[arg(long, value_enum, default_value_t = CutName::Auto)]
     pub cut: CutName,
 }
 
@@ -68,6 +69,9 @@ pub struct RanksBench {
     /// The curve of these proofs, by snarkjs's name: that of the key of which proofs are planned.
     #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
     pub curve: Pairing,
+    /// GPUs whose rates are measured, too: each rank has its own.
+    #[command(flatten)]
+    pub gpu: Gpu,
     /// Messages between them.
     #[command(flatten)]
     pub messages: Messages,
@@ -83,6 +87,9 @@ pub struct PlannedRanks {
     /// the place of this machine.
     #[arg(long, value_name = LINK, default_value_t = LinkOf::Named(LinkName::TenGigabit), requires = "ranks")]
     pub link: LinkOf,
+    /// GPUs, one a rank: their rates are measured here, unless the link's file has them.
+    #[command(flatten)]
+    pub gpu: Gpu,
     /// Draw the seconds by number of ranks, over each link, into this file.
     #[arg(long, value_name = "FILE", requires = "ranks")]
     pub svg: Option<PathBuf>,
@@ -108,7 +115,7 @@ pub enum LinkName {
 }
 
 /// What stands for a link in help.
-const LINK: &str = "1g|10g|100g|nvlink|FILE";
+pub(super) const LINK: &str = "1g|10g|100g|nvlink|FILE";
 
 /// A link: one with a name, or a measured one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,6 +167,8 @@ impl Display for LinkOf {
 /// Names of cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CutName {
+    /// The quickest one, by a plan over the link that is said; else the layout. Rank 0 decides.
+    Auto,
     /// By the layout of a four-step transform: two exchanges, nothing is gathered.
     Layout,
     /// By rows of the constraints: rank 0 gathers values and makes all transforms.
@@ -170,13 +179,15 @@ pub enum CutName {
     Steps,
 }
 
-impl From<CutName> for Cut {
-    fn from(name: CutName) -> Self {
-        match name {
-            CutName::Layout => Self::Layout,
-            CutName::Rows => Self::Rows,
-            CutName::Columns => Self::Columns,
-            CutName::Steps => Self::Steps,
+impl CutName {
+    /// The cut; none where it is to be chosen.
+    pub fn cut(self) -> Option<Cut> {
+        match self {
+            Self::Auto => None,
+            Self::Layout => Some(Cut::Layout),
+            Self::Rows => Some(Cut::Rows),
+            Self::Columns => Some(Cut::Columns),
+            Self::Steps => Some(Cut::Steps),
         }
     }
 }

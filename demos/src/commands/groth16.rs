@@ -10,14 +10,20 @@ use spillproof_circom::prove::{
     AsRank, Key as Opened, Proved, Summary, WITHOUT_CONTRIBUTION, contribute as add_contribution, setup,
     summary_of, verification_key_of, verify, verify_key,
 };
+use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_format::Curve;
+use spillproof_groth16::Cut;
 use spillproof_groth16::iden3::{Contributor, Origin};
 
 use super::groth16_folder::Folder;
 use super::groth16_key::{Key, follow};
+use super::groth16_plan::chosen_cut;
 use super::on_gpu::{OnGpu, Used};
-use crate::args::{AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, OnRanks, ProofOn};
+use super::plan_ranks::name_of_cut;
+use crate::args::{
+    AllowInsecure, Global, Groth16 as Command, Groth16Example, Kept, LinkOf, OnRanks, ProofOn, Sharing,
+};
 use crate::failure::Failure;
 use crate::output::{Output, write_together};
 use crate::ranks::{self, Job, RankReport};
@@ -39,13 +45,14 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             gpu,
             report,
             on,
+            link,
         } => {
-            let report = report.as_deref();
             let how = How {
                 kept,
                 gpu,
-                report,
+                report: report.as_deref(),
                 on,
+                link: link.as_ref(),
             };
             prove(global, [key, witness], [proof, public], &how)
         }
@@ -107,6 +114,9 @@ struct ProvedFiles {
     /// What each rank did, where there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<Vec<RankReport>>,
+    /// Their cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
     /// The jobs of GPUs, if any were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<Used>,
@@ -119,6 +129,8 @@ struct How<'a> {
     /// The file of the page.
     report: Option<&'a Path>,
     on: &'a OnRanks,
+    /// Between ranks, where it is said.
+    link: Option<&'a LinkOf>,
 }
 
 impl How<'_> {
@@ -137,6 +149,11 @@ impl How<'_> {
 fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], how: &How<'_>) -> Result<()> {
     let folder = Folder::of(inputs[1], outputs)?;
     let Some(job) = Job::join(&how.on.messages, how.on.sharing.share.len())? else {
+        if let Some(link) = how.link {
+            return Err(Failure::Usage(format!(
+                "--link {link} is between ranks, and this process is one rank: start several, as with mpirun -n 2"
+            )));
+        }
         how.gpu.check_options()?;
         return match folder {
             Some(folder) => {
@@ -155,6 +172,32 @@ fn prove(global: &Global, inputs: [&Path; 2], outputs: [&Path; 2], how: &How<'_>
         .and_then(|()| job.global(global));
     let proved = options.and_then(|global| prove_files(&global, inputs, outputs, how, Some(&job)));
     job.end(proved)
+}
+
+/// The cut of all ranks, and why it is this one where rank 0 has compared it with others.
+fn cut_of(
+    session: &Session,
+    key: &Path,
+    job: &Job,
+    how: &How<'_>,
+    gpu: &OnGpu,
+) -> Result<(Cut, Option<String>)> {
+    let Sharing { share, cut } = &how.on.sharing;
+    if let Some(cut) = cut.cut() {
+        return Ok((cut, None));
+    }
+    let mut why = None;
+    let decision = job.decided(|| {
+        // Measured rates differ from run to run: one that goes on from a checkpoint has the cut of the one before.
+        let (Some(link), true, None) = (how.link, job.size() > 1, how.kept.checkpoints()?) else {
+            return Ok(0);
+        };
+        let (cut, said) = chosen_cut(session, (key, link), (job.size(), share), gpu)?;
+        why = Some(said);
+        Ok(Cut::ALL.iter().position(|other| *other == cut).unwrap_or(0) as u8)
+    })?;
+    let cut = Cut::ALL.get(usize::from(decision)).copied();
+    Ok((cut.unwrap_or_default(), why))
 }
 
 fn prove_files(
@@ -182,6 +225,10 @@ fn prove_files(
         }
     };
     let session = run.session_with(ByteSize::Auto, gpu.accelerator(), how.kept.checkpoints()?)?;
+    let chosen = match job {
+        None => None,
+        Some(job) => Some(cut_of(&session, key, job, how, &gpu)?),
+    };
     let opened = run.recorder.phase("key", |progress| {
         let mut followed = |now| follow(progress, now);
         match job {
@@ -192,7 +239,7 @@ fn prove_files(
                     rank: job.rank(),
                     ranks: job.size(),
                     weights: &sharing.share,
-                    cut: sharing.cut.into(),
+                    cut: chosen.as_ref().map_or(Cut::Layout, |(cut, _)| *cut),
                 };
                 Opened::open_of_rank(&session, key, &of, &mut followed)
             }
@@ -247,6 +294,7 @@ fn prove_files(
         public_signals,
         resumed_steps: steps::resumed_rounds(),
         ranks: reports,
+        cut: chosen.as_ref().map(|(cut, _)| name_of_cut(*cut)),
         // Of several ranks, each has said it.
         gpu: gpu.used().filter(|_| job.is_none()),
     };
@@ -262,6 +310,9 @@ fn prove_files(
     ));
     if let Some(reports) = &outcome.ranks {
         run.say(ranks::table(reports));
+    }
+    if let Some((_, Some(why))) = &chosen {
+        run.say(why);
     }
     if let Some(used) = &outcome.gpu {
         run.say(used.said());

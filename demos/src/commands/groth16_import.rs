@@ -46,7 +46,7 @@ fn import_file(global: &Global, file: &Path, out: &Path, job: Option<(&Job, &OnR
         let Some((job, on)) = job else {
             return Ok(import_key(&session, file, out, &mut followed)?);
         };
-        if on.sharing.cut != CutName::Layout {
+        if !matches!(on.sharing.cut, CutName::Auto | CutName::Layout) {
             let refused = "--cut: a key is dealt by the layout alone; without --share and --cut, a proof takes the key's";
             return Err(Failure::Usage(refused.into()));
         }

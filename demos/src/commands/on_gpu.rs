@@ -35,6 +35,16 @@ pub struct LinkBetween {
     link: Link,
 }
 
+impl std::fmt::Display for LinkBetween {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            devices: [a, b],
+            link,
+        } = self;
+        write!(f, "between {a} and {b}: {link}")
+    }
+}
+
 /// Spans of a device that are kept until a step of the report takes them.
 const SPANS_MAX: usize = 1 << 16;
 
@@ -50,6 +60,7 @@ pub struct Used {
     transfers: Vec<Transfers>,
     sums: u64,
     transforms: u64,
+    panels: u64,
     quotients: u64,
     constraints: u64,
     by_the_processor: Vec<Left>,
@@ -65,6 +76,7 @@ struct ByDevice {
     shared_sums: u64,
     points: u64,
     transforms: u64,
+    panels: u64,
     quotients: u64,
     constraints: u64,
     left_to_others: Vec<Left>,
@@ -118,6 +130,7 @@ impl From<&DeviceReport> for ByDevice {
             shared_sums: of.shared_sums(),
             points: of.points(),
             transforms: of.transforms(),
+            panels: of.panels(),
             quotients: of.quotients(),
             constraints: of.constraints(),
             left_to_others: left(of.left_to_others()),
@@ -295,12 +308,8 @@ impl Used {
     /// The jobs of a report, and the links between the devices.
     pub fn of(report: &Report, links: &[LinkBetween]) -> Self {
         let mut said = format!("gpu: {report}");
-        for LinkBetween {
-            devices: [a, b],
-            link,
-        } in links
-        {
-            said += &format!("; between {a} and {b}: {link}");
+        for link in links {
+            said += &format!("; {link}");
         }
         Self {
             said,
@@ -309,6 +318,7 @@ impl Used {
             transfers: Vec::new(),
             sums: report.sums(),
             transforms: report.transforms(),
+            panels: report.panels(),
             quotients: report.quotients(),
             constraints: report.constraints(),
             by_the_processor: left(report.reasons()),

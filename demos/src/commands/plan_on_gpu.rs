@@ -70,6 +70,11 @@ enum How {
         share_points: u64,
         chunk_points: u64,
         window_bits: u32,
+        /// Sums in G2 that do not fit beside those in G1.
+        sums_left: u64,
+    },
+    Panel {
+        chunk_elements: u64,
     },
     Whole {
         chunk_elements: u64,
@@ -173,6 +178,11 @@ impl Line {
             Job::Sums { points, columns, .. } => format!("{columns} sums of {points} terms"),
             Job::Transform { log_n } => format!("a transform of 2^{log_n}"),
             Job::Constraints { log_n, .. } => format!("the quotient of constraints of 2^{log_n}"),
+            Job::Panel {
+                log_rows,
+                log_columns,
+                ..
+            } => format!("2^{log_columns} columns of 2^{log_rows} of a transform"),
             Job::Coset {
                 log_rows,
                 log_columns,
@@ -217,6 +227,7 @@ impl From<Cut> for How {
                 share_points,
                 chunk_points,
                 window_bits,
+                left,
                 ..
             } => Self::Streamed {
                 columns_per_pass: columns,
@@ -224,7 +235,9 @@ impl From<Cut> for How {
                 share_points,
                 chunk_points,
                 window_bits,
+                sums_left: left,
             },
+            Cut::Panel { chunk_elements } => Self::Panel { chunk_elements },
             Cut::Transform {
                 method: NttMethod::InDeviceMemory,
                 chunk_elements,
@@ -268,14 +281,20 @@ impl How {
                 columns_per_pass,
                 passes,
                 chunk_points,
+                sums_left,
                 ..
             } => {
                 let often = match passes {
                     1 => "once".to_owned(),
                     passes => format!("{passes} times"),
                 };
-                format!("{columns_per_pass} at a time, points pass {often}; chunks of {chunk_points}")
+                let left = match sums_left {
+                    0 => String::new(),
+                    left => format!("; {left} in G2 by the processor"),
+                };
+                format!("{columns_per_pass} at a time, points pass {often}; chunks of {chunk_points}{left}")
             }
+            Self::Panel { chunk_elements } => format!("chunks of {chunk_elements}"),
             Self::Whole { chunk_elements } => format!("whole; chunks of {chunk_elements}"),
             Self::TwoSteps { chunk_elements, .. } => format!("in two steps; chunks of {chunk_elements}"),
             Self::Compiled { tile_rows, .. } => format!("compiled; tiles of {tile_rows} rows"),

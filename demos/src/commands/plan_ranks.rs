@@ -2,13 +2,19 @@
 //!
 //! The bytes are those of the ranks' dry runs. Seconds are a model: a phase ends when its slowest rank has
 //! ended it; an exchange takes what the link and a rank's disk take, or the sums beside it with one thread less
-//! meanwhile, whichever is more.
+//! meanwhile, whichever is more. Of a rank with a device a step takes what the device takes for the jobs that it is
+//! quicker with, or the disk.
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof_circom::prove::RanksPlan;
 use spillproof_engine::Error;
-use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::accelerator::Accelerator;
+use spillproof_engine::column::side_by_side;
+use spillproof_engine::plan::{Plan, Rates, Step};
 use spillproof_format::Curve;
+use spillproof_gpu::accelerator::DeviceRates;
 use spillproof_groth16::Cut;
 use spillproof_ranks::Link;
 
@@ -23,6 +29,10 @@ const RANKS_MAX: usize = 1024;
 /// Twice as many ranks pay if they take at most this part of the time.
 const PAYS: f64 = 0.9;
 
+/// The job of a device that stands for these sums.
+const TOGETHER: &str = "sums over A, B1, C and B2";
+const OVER_THE_WITNESS: [&str; 4] = ["sum over A", "sum over B1", "sum over C", "sum over B2"];
+
 /// The steps of each phase. Lists of one phase are worked off at the same time.
 const PHASES: [(&str, &[&[&str]]); 5] = [
     (
@@ -36,7 +46,7 @@ const PHASES: [(&str, &[&[&str]]); 5] = [
     ),
     (
         "first exchange, sums",
-        &[&["first exchange"], &["sum over A", "sum over B1"]],
+        &[&["first exchange"], &[TOGETHER, "sum over A", "sum over B1"]],
     ),
     (
         "middle pass, or transforms of rank 0",
@@ -135,9 +145,47 @@ pub fn at(plan: &RanksPlan, speeds: &Speeds) -> Vec<Plan> {
         for step in &mut of_rank.steps {
             step.seconds *= speed.trial.factor(step.name);
         }
+        if let Some(device) = &speed.gpu {
+            on_device(&mut of_rank.steps, &speed.rates, device);
+        }
         of_rank
     };
     plan.of_ranks.iter().enumerate().map(of_rank).collect()
+}
+
+/// Puts the seconds of a device in the place of a step's, where it is quicker with any of the step's jobs.
+fn on_device(steps: &mut [Step], rates: &Rates, device: &DeviceRates) {
+    let seconds = |step: &Step| {
+        let (mut total, mut is_any) = (0.0, false);
+        for offer in &step.offers {
+            let Some(one) = device.seconds(&offer.job) else {
+                continue;
+            };
+            is_any |= one.is_less_on_the_device();
+            total += offer.count as f64 * one.device.min(one.processor);
+        }
+        is_any.then_some(total)
+    };
+    let mut together_disk = None;
+    for step in steps.iter_mut() {
+        if let Some(seconds) = seconds(step) {
+            step.seconds = side_by_side(step.disk_seconds(rates), seconds);
+            together_disk = together_disk.or((step.name == TOGETHER).then_some(0.0));
+        }
+    }
+    let Some(mut disk) = together_disk else {
+        return;
+    };
+    for step in steps
+        .iter_mut()
+        .filter(|step| OVER_THE_WITNESS.contains(&step.name))
+    {
+        disk += step.disk_seconds(rates);
+        step.seconds = 0.0;
+    }
+    for step in steps.iter_mut().filter(|step| step.name == TOGETHER) {
+        step.seconds = side_by_side(disk, step.seconds);
+    }
 }
 
 /// How fast ranks are: each, as it was measured beside the others; else this machine, for each of them.
@@ -147,15 +195,34 @@ pub struct Speeds(Vec<Speed>);
 
 impl Speeds {
     /// The speeds that `ranks bench` measured with the link. For a link with a name: the rates of `here`, and the usual
-    /// corrections for the curve.
+    /// corrections for the curve. Devices do nothing for other curves than BN254.
     pub fn of(link: &KnownLink, curve: Curve, here: impl FnOnce() -> Rates) -> Self {
-        Self(match link.speeds.is_empty() {
+        let mut speeds = match link.speeds.is_empty() {
             true => vec![Speed {
                 rates: here(),
                 trial: Trial::usual(curve),
+                gpu: None,
             }],
             false => link.speeds.clone(),
-        })
+        };
+        for speed in speeds.iter_mut().filter(|_| curve != Curve::Bn254) {
+            speed.gpu = None;
+        }
+        Self(speeds)
+    }
+
+    /// Gives each rank a device with these rates.
+    pub fn with_devices(mut self, rates: DeviceRates) -> Self {
+        self.0.iter_mut().for_each(|speed| speed.gpu = Some(rates));
+        self
+    }
+
+    /// What plans are made beside, if each rank has a device.
+    pub fn accelerator(&self) -> Option<Arc<dyn Accelerator>> {
+        let devices: Option<Vec<DeviceRates>> = self.0.iter().map(|speed| speed.gpu).collect();
+        devices?
+            .first()
+            .map(|rates| Arc::new(*rates) as Arc<dyn Accelerator>)
     }
 
     /// Of a rank among so many. Where others were measured, the slowest of those stands for each.
@@ -307,16 +374,66 @@ pub fn name_of_cut(cut: Cut) -> String {
     format!("{cut:?}").to_lowercase()
 }
 
-/// The quickest cut, and the others beside it.
-pub fn quickest(cuts: &[CutSeconds]) -> Option<String> {
-    let least = cuts.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
-    let times = cuts
+/// A cut, with its plan and its phases over a link.
+pub struct PricedCut {
+    /// The cut.
+    pub cut: Cut,
+    /// The plan.
+    pub plan: RanksPlan,
+    /// Its phases.
+    pub phases: Vec<PhaseSeconds>,
+}
+
+impl PricedCut {
+    /// Of all phases.
+    pub fn seconds(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.seconds).sum()
+    }
+}
+
+/// The cuts that have a plan: for a key that is dealt by the layout there is no other. The one that is `asked` for comes
+/// first, or else the quickest; of two that take as long, the first of [`Cut::ALL`].
+///
+/// # Errors
+/// Of the plan of the cut that is asked for, or of the first one if there is no plan of any.
+pub fn priced(
+    asked: Option<Cut>,
+    speeds: &Speeds,
+    link: &Link,
+    plan: impl Fn(Cut) -> Result<RanksPlan>,
+) -> Result<Vec<PricedCut>> {
+    let (mut priced, mut first_error) = (Vec::new(), None);
+    for cut in Cut::ALL {
+        match plan(cut) {
+            Ok(plan) => priced.push(PricedCut {
+                cut,
+                phases: phases(&plan, speeds, link),
+                plan,
+            }),
+            Err(error) if asked == Some(cut) => return Err(error),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    priced.sort_by(|a, b| {
+        let is_other = |of: &PricedCut| asked.is_some() && asked != Some(of.cut);
+        (is_other(a).cmp(&is_other(b))).then(a.seconds().total_cmp(&b.seconds()))
+    });
+    match (priced.is_empty(), first_error) {
+        (true, Some(error)) => Err(error),
+        _ => Ok(priced),
+    }
+}
+
+/// All cuts beside each other, and which is taken.
+pub fn why(asked: Option<Cut>, priced: &[PricedCut]) -> String {
+    let times = priced
         .iter()
-        .map(|of| format!("{} {}", of.cut, duration(of.seconds)));
-    let times: Vec<_> = times.collect();
-    Some(format!(
-        "cuts: {}; --cut {} is the quickest",
-        times.join(", "),
-        least.cut
-    ))
+        .map(|of| format!("{} {}", name_of_cut(of.cut), duration(of.seconds())));
+    let times = times.collect::<Vec<_>>().join(", ");
+    let quickest = priced.iter().min_by(|a, b| a.seconds().total_cmp(&b.seconds()));
+    let quickest = quickest.map_or_else(String::new, |of| name_of_cut(of.cut));
+    match asked {
+        Some(_) => format!("cuts: {times}; --cut {quickest} is the quickest"),
+        None => format!("cuts: {times}; taken is {quickest}, the quickest"),
+    }
 }

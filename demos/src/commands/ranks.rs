@@ -6,10 +6,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use spillproof_circom::json::curve_name;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Answer;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::Rates;
+use spillproof_gpu::accelerator::{DeviceRates, Offload};
 use spillproof_ranks::{Link, Ranks, measure_link};
 
+use super::on_gpu::OnGpu;
 use super::temporary::{Removed, scratch_file};
 use crate::args::{self, Global, RanksBench};
 use crate::failure::Failure;
@@ -57,6 +60,8 @@ struct Benched {
 fn bench(global: &Global, args: &RanksBench, job: &Job) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Bytes(BUDGET_BYTES))?;
+    let gpu = OnGpu::open_of_rank(&args.gpu, Offload::Measured, job.neighbours()?, false)?;
+    job.check_devices(&gpu.uuids(), args.gpu.vram != ByteSize::Auto)?;
     let ranks = job.ranks(b"ranks bench", session.budget().limit_bytes())?;
     let stream_bytes = match args.bytes {
         ByteSize::Bytes(bytes) => bytes,
@@ -69,7 +74,7 @@ fn bench(global: &Global, args: &RanksBench, job: &Job) -> Result<()> {
     let link = run
         .recorder
         .phase("link", |_| link_of(&session, &ranks, stream_bytes))?;
-    let of_ranks = speeds_of(&mut run, &session, &ranks, args)?;
+    let of_ranks = speeds_of(&mut run, (&session, &gpu), &ranks, args)?;
     let (Some(link), Some(of_ranks)) = (link, of_ranks) else {
         return Ok(());
     };
@@ -96,7 +101,7 @@ fn link_of(session: &Session, ranks: &Ranks, stream_bytes: u64) -> Result<Option
 /// How fast all ranks are at one time, on rank 0: ranks of one machine share its disk and its cores.
 fn speeds_of(
     run: &mut Run,
-    session: &Arc<Session>,
+    (session, gpu): (&Arc<Session>, &OnGpu),
     ranks: &Ranks,
     args: &RanksBench,
 ) -> Result<Option<Vec<RankFigures>>> {
@@ -110,12 +115,29 @@ fn speeds_of(
     let trial = Example::write((args.curve.into(), args.k), files)?;
     together()?;
     let trial = trial.prove(run, session, &rates)?;
+    together()?;
+    let gpu = match gpu {
+        OnGpu::Accelerator { accelerator, .. } => {
+            let measured = run
+                .recorder
+                .phase("GPU", |_| session.run(|| accelerator.rates(session.budget())))?;
+            match measured {
+                Answer::Done(rates) => Some(rates),
+                Answer::Declined(why) => {
+                    tracing::warn!(rank = ranks.rank(), why, "the rates of a device are not measured");
+                    None
+                }
+            }
+        }
+        OnGpu::Off | OnGpu::None(_) => None,
+    };
     let own = RankFigures {
         rank: ranks.rank(),
         host: pace::host(),
         threads: session.threads(),
         rates,
         trial,
+        gpu,
     };
     let gathered = ranks.gather(0, &serde_json::to_vec(&own)?);
     let gathered = gathered.map_err(spillproof_engine::Error::from)?;
@@ -175,6 +197,7 @@ fn text(benched: &Benched) -> String {
             threads,
             rates,
             trial,
+            ..
         } = figures;
         let millions = |rate: f64| format!("{:.2} M/s", rate / 1e6);
         [
@@ -207,6 +230,17 @@ fn text(benched: &Benched) -> String {
         &rows,
         rows.len(),
     );
+    for figures in ranks {
+        if let Some(DeviceRates { sums, transforms }) = &figures.gpu {
+            let layers = f64::from(1 << 20) * 20.0;
+            text += &format!(
+                "rank {}: a GPU with {:.2} M terms/s of a sum, and a transform of 2^20 in {:.3} s\n",
+                figures.rank,
+                1e-6 / sums.device_each.max(f64::MIN_POSITIVE),
+                transforms.device_fixed + transforms.device_each * layers
+            );
+        }
+    }
     text + "each rank while the others did the same; sum, transforms: their time in a proof, of the time at these rates\n\
             groth16 plan --link FILE takes this command's --json"
 }

@@ -1,6 +1,6 @@
 //! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
-use spillproof_engine::accelerator::{ColumnId, Groups};
+use spillproof_engine::accelerator::{ColumnId, Groups, Half};
 use spillproof_engine::budget::{Budget, ByteSize};
 
 use super::columns::{Columns, KeptColumn};
@@ -8,7 +8,7 @@ use super::rates::KnownRates;
 use super::slots::{SlotCache, Staging};
 use crate::kernels::{Cache, Kernels};
 use crate::msm::{Bases, BasesLocation, Msm, MsmPlan, SumsSize};
-use crate::ntt::{Ntt, NttPlan, NttSpec};
+use crate::ntt::{Ntt, NttPlan, NttSpec, PanelNtt, PanelPlan};
 use crate::program::{DeviceProgram, ProgramKernels};
 use crate::{Error, Gpu, Result, Vram};
 
@@ -62,6 +62,7 @@ pub(super) struct Device {
     // Jobs before the memory that they use.
     msm: Option<Msm>,
     ntt: Option<(NttSpec, Ntt)>,
+    panel: Option<PanelNtt>,
     /// Columns of scalars.
     pub columns: Columns,
     /// Points of sums, the most recently used last.
@@ -86,6 +87,7 @@ impl Device {
             cache,
             msm: None,
             ntt: None,
+            panel: None,
             columns: Columns::default(),
             bases: Vec::new(),
             bases_are: BasesLocation::Resident,
@@ -147,6 +149,18 @@ impl Device {
             }
         };
         Ok(&mut self.ntt.insert((transform, kept)).1)
+    }
+
+    /// The memory and kernels of panels: those of the last one if it had the same plan and halves.
+    pub fn panel(&mut self, plan: PanelPlan, halves: &[Half]) -> Result<&mut PanelNtt> {
+        let kept = match self.panel.take() {
+            Some(kept) if kept.is_for(&plan, halves) => kept,
+            other => {
+                drop(other);
+                self.making_room(|vram, kernels| PanelNtt::new(vram, kernels, plan, halves))?
+            }
+        };
+        Ok(self.panel.insert(kept))
     }
 
     /// Sets whether bases of sums stay, where they fit.
@@ -305,7 +319,7 @@ impl Device {
     }
 
     fn frees_something(&mut self) -> bool {
-        let of_a_job = self.msm.take().is_some() | self.ntt.take().is_some();
+        let of_a_job = self.msm.take().is_some() | self.ntt.take().is_some() | self.panel.take().is_some();
         // The most recently used is last.
         of_a_job || self.columns.free_one() || self.bases.drain(..self.bases.len().min(1)).count() > 0
     }
@@ -319,6 +333,7 @@ impl Device {
     fn after(&mut self, error: &Error) {
         self.msm = None;
         self.ntt = None;
+        self.panel = None;
         self.columns.free_all();
         self.bases.clear();
         let gone = error.is_device_lost();

@@ -51,12 +51,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform,
+    Accelerator, Answer, Constraints, Coset, Panel, ReadElements, Sums, Totals, Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
-pub use rates::{Offload, Seconds};
+pub use rates::{DeviceRates, JobRates, Offload, Seconds};
 pub use report::{DeviceReport, JobKind, Report};
 pub use request::{ParseOffloadError, Request, of_environment};
 pub use slots::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
@@ -72,7 +72,7 @@ use quotient::CosetRequest;
 use report::{Book, Jobs};
 use slots::HostRoom;
 use stop::Stop;
-use worth::JobSize;
+use worth::{JobSize, PanelSize};
 
 /// Devices that do the engine's jobs.
 #[derive(Debug)]
@@ -143,6 +143,21 @@ impl GpuAccelerator {
             Some(device) => locked(device).plan_over_bases(points, budget),
             None => Err(NoGpu::NoDevice.into()),
         }
+    }
+
+    /// The rates of the first device, for plans of ranks, each of which has one like it; else why they are not known.
+    /// They are measured now, if they were not, within `budget`: call it on the session's threads.
+    ///
+    /// # Errors
+    /// Errors of the budget.
+    pub fn rates(&self, budget: &Budget) -> spillproof_engine::Result<Answer<DeviceRates>> {
+        let book = Book::of_a_plan(names(&self.gpus));
+        self.attempt(&book, Jobs::one(JobKind::Sum), |_, device, _| {
+            Ok(DeviceRates {
+                sums: JobSize::Sum(0).rates(device, budget)?,
+                transforms: JobSize::Transform(0).rates(device, budget)?,
+            })
+        })
     }
 
     /// The jobs so far, by device, and those of the processor.
@@ -293,6 +308,21 @@ impl Accelerator for GpuAccelerator {
             let mut worth = JobSize::Transform(job.log_n).worth(self.offload, device, budget)?;
             transform::transform(device, job, budget, &mut begun, &mut worth)?;
             self.book.taken(JobKind::Transform, &worth);
+            Ok(())
+        })
+    }
+
+    fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
+        let mut is_begun = false;
+        self.attempt(&self.book, Jobs::one(JobKind::Panel), |_, device, _| {
+            if std::mem::replace(&mut is_begun, true) {
+                return Err(Stop::Declined(
+                    "a device failed at a panel, of which some is written".into(),
+                ));
+            }
+            let worth = JobSize::Panel(PanelSize::of(job)).worth(self.offload, device, budget)?;
+            transform::panel(device, job, budget)?;
+            self.book.taken(JobKind::Panel, &worth);
             Ok(())
         })
     }

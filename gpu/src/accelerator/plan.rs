@@ -9,7 +9,9 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, how fast the data of a job is
 //! read, and the buffers of readers of a transform in two steps, beside its tile.
 
-use spillproof_engine::accelerator::{Answer, COEFFICIENT_BYTES, ColumnId, Groups, Input, Program};
+use ark_bn254::Fr;
+use ark_ff::FftField;
+use spillproof_engine::accelerator::{Answer, COEFFICIENT_BYTES, ColumnId, Groups, Half, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 
@@ -22,7 +24,7 @@ use super::shared::{Sharing, SharingRequest};
 use super::slots::{HostRoom, SlotCache};
 use super::stop::Stop;
 use super::sums::{BasesSize, VectorSize};
-use super::worth::JobSize;
+use super::worth::{JobSize, PanelSize};
 use super::{GpuAccelerator, constraints, names, sums, transform};
 use crate::constraints::ConstraintsShape;
 use crate::msm::{BasesLocation, SCALAR_BYTES, SumsSize};
@@ -98,6 +100,13 @@ pub enum Cut {
         chunk_points: u64,
         /// Bits of a digit.
         window_bits: u32,
+        /// Sums in G2 that are left to the processor, since device memory has room for those in G1 alone.
+        left: u64,
+    },
+    /// Columns of a transform that ranks share.
+    Panel {
+        /// Elements of a chunk.
+        chunk_elements: u64,
     },
     /// A transform.
     Transform {
@@ -206,6 +215,10 @@ impl GpuAccelerator {
                 };
                 let weight = all.weight();
                 let of_all = |one: Seconds| one.times(weight, weight);
+                let of_g1 = SumsSize {
+                    bases: Groups { g2: 0, ..bases },
+                    ..all
+                };
                 let request = SharingRequest { points, step, count };
                 match self.sharing(book, request, budget)? {
                     Some(Answer::Done(sharing)) => {
@@ -222,10 +235,60 @@ impl GpuAccelerator {
                     kind: JobKind::Sum,
                     count,
                 };
-                let (by, one) = self.attempt_to_plan(book, jobs, asked, budget, |device| {
-                    sums_that_fit(device, sums, step.is_some(), HostRoom::all_of(budget))
+                let (by, one) = self.attempt_to_plan(book, jobs, asked, budget, |device, done| {
+                    let fit = |device: &mut Device, sums| {
+                        sums_that_fit(device, sums, step.is_some(), HostRoom::all_of(budget))
+                    };
+                    match fit(device, sums) {
+                        // The buckets of G1 alone may fit.
+                        Err(Stop::Device(error))
+                            if error.is_memory_short() && of_g1.sums() > 0 && bases.g2 > 0 =>
+                        {
+                            let mut sums = sums;
+                            sums.bases.columns = of_g1.bases;
+                            let mut fits = fit(device, sums)?;
+                            let left_of_all = (all.sums() - of_g1.sums()) * offer.count;
+                            *done -= left_of_all;
+                            book.declined(&device.failed(&error), left_of_all);
+                            if let Cut::Sums { left, .. } = &mut fits.cut {
+                                *left = all.sums() - of_g1.sums();
+                            }
+                            Ok(fits)
+                        }
+                        fits => fits,
+                    }
                 })?;
-                Ok((by, one.map(of_all)))
+                let seconds = match by {
+                    // What is left takes as long as without a device.
+                    Executor::Devices {
+                        cut: Cut::Sums { left: 1.., .. },
+                        ..
+                    } => one.map(|one| Seconds {
+                        device: one.device * of_g1.weight() + one.processor * (weight - of_g1.weight()),
+                        processor: one.processor * weight,
+                    }),
+                    _ => one.map(of_all),
+                };
+                Ok((by, seconds))
+            }
+            Offered::Panel {
+                log_n,
+                log_rows,
+                log_columns,
+                halves,
+            } => {
+                let size = PanelSize {
+                    log_n,
+                    log_lengths: [log_rows, log_columns],
+                    halves,
+                };
+                let jobs = Jobs {
+                    kind: JobKind::Panel,
+                    count: offer.count,
+                };
+                self.attempt_to_plan(book, jobs, JobSize::Panel(size), budget, |device, _| {
+                    panel_that_fits(device, size, budget)
+                })
             }
             Offered::Transform { log_n } => {
                 let asked = JobSize::Transform(log_n);
@@ -233,7 +296,7 @@ impl GpuAccelerator {
                     kind: JobKind::Transform,
                     count: offer.count,
                 };
-                self.attempt_to_plan(book, jobs, asked, budget, |device| {
+                self.attempt_to_plan(book, jobs, asked, budget, |device, _| {
                     transform_that_fits(device, log_n, budget)
                 })
             }
@@ -254,7 +317,7 @@ impl GpuAccelerator {
                     kind: JobKind::Constraints,
                     count: offer.count,
                 };
-                self.attempt_to_plan(book, jobs, JobSize::Constraints(shape), budget, |device| {
+                self.attempt_to_plan(book, jobs, JobSize::Constraints(shape), budget, |device, _| {
                     constraints_that_fit(device, shape, ends_bytes, budget)
                 })
             }
@@ -277,7 +340,7 @@ impl GpuAccelerator {
                     kind: JobKind::Quotient,
                     count: offer.count,
                 };
-                self.attempt_to_plan(book, jobs, asked, budget, |device| {
+                self.attempt_to_plan(book, jobs, asked, budget, |device, _| {
                     coset_that_fits(device, &coset, budget)
                 })
             }
@@ -291,14 +354,14 @@ impl GpuAccelerator {
         jobs: Jobs,
         asked: JobSize<'_>,
         budget: &Budget,
-        mut fits: impl FnMut(&mut Device) -> Result<SizedCut, Stop>,
+        mut fits: impl FnMut(&mut Device, &mut u64) -> Result<SizedCut, Stop>,
     ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let mut seconds = None;
-        let answer = self.attempt(book, jobs, |number, device, _| {
+        let answer = self.attempt(book, jobs, |number, device, done| {
             let worth = asked.worth(self.offload, device, budget);
             seconds = asked.known_seconds(device, budget).ok().flatten();
             worth?;
-            let fits = fits(device)?;
+            let fits = fits(device, done)?;
             if seconds.is_none() {
                 seconds = self.seconds_for_the_plan(asked, device, budget);
             }
@@ -498,6 +561,7 @@ fn sums_that_fit(
             share_points: first.points(),
             chunk_points: first.shape().chunk_points,
             window_bits: first.shape().window_bits,
+            left: 0,
         },
         vram_bytes: vram_bytes + kept_bytes,
         pinned_bytes,
@@ -542,6 +606,31 @@ fn constraints_that_fit(
     Ok(SizedCut {
         cut: Cut::Constraints {
             chunk_coefficients: plan.slot_bytes() / COEFFICIENT_BYTES,
+        },
+        vram_bytes: plan.vram_bytes(),
+        pinned_bytes,
+    })
+}
+
+fn panel_that_fits(device: &mut Device, size: PanelSize, budget: &Budget) -> Result<SizedCut, Stop> {
+    // Halves whose tables are as long as any.
+    let two = Fr::from(2u64);
+    let half = |is_second| Half {
+        log_n: size.log_n,
+        omega: Fr::get_root_of_unity(1 << size.log_n).unwrap_or(two),
+        before: two,
+        after: two,
+        scale: two,
+        is_second,
+    };
+    let halves = [half(true), half(false)];
+    let halves = &halves[halves.len() - (size.halves as usize).min(2)..];
+    let plan = transform::plan_of_panel(device, size.log_lengths, halves, budget)?;
+    let pinned_bytes = SlotCache::bytes_of(plan.slot_bytes(), true);
+    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
+    Ok(SizedCut {
+        cut: Cut::Panel {
+            chunk_elements: plan.chunk_elements(),
         },
         vram_bytes: plan.vram_bytes(),
         pinned_bytes,

@@ -17,6 +17,8 @@ pub enum JobKind {
     Sum,
     /// One whole transform.
     Transform,
+    /// Columns of a transform that ranks share.
+    Panel,
     /// One coset of a quotient.
     Quotient,
     /// The quotient of one constraint system.
@@ -57,6 +59,7 @@ pub struct DeviceReport {
     name: String,
     sums: u64,
     transforms: u64,
+    panels: u64,
     quotients: u64,
     constraints: u64,
     shared: u64,
@@ -122,6 +125,11 @@ impl DeviceReport {
     /// Transforms.
     pub fn transforms(&self) -> u64 {
         self.transforms
+    }
+
+    /// Panels of transforms that ranks share.
+    pub fn panels(&self) -> u64 {
+        self.panels
     }
 
     /// Quotients, each on one coset.
@@ -228,6 +236,7 @@ impl Report {
             name,
             sums: 0,
             transforms: 0,
+            panels: 0,
             quotients: 0,
             constraints: 0,
             shared: 0,
@@ -257,6 +266,11 @@ impl Report {
         self.of_all(DeviceReport::transforms)
     }
 
+    /// Panels that devices made, of transforms that ranks share.
+    pub fn panels(&self) -> u64 {
+        self.of_all(DeviceReport::panels)
+    }
+
     /// Quotients that devices made, each on one coset.
     pub fn quotients(&self) -> u64 {
         self.of_all(DeviceReport::quotients)
@@ -269,7 +283,7 @@ impl Report {
 
     /// Whether a device did any job.
     pub fn is_any_of_a_device(&self) -> bool {
-        self.sums() + self.transforms() + self.quotients() + self.constraints() > 0
+        self.sums() + self.transforms() + self.panels() + self.quotients() + self.constraints() > 0
     }
 
     /// Why devices took jobs, for each kind that they took: that of the last job. None where all jobs are wanted.
@@ -293,6 +307,7 @@ impl Report {
             match job {
                 JobKind::Sum => of.sums += count,
                 JobKind::Transform => of.transforms += count,
+                JobKind::Panel => of.panels += count,
                 JobKind::Quotient => of.quotients += count,
                 JobKind::Constraints => of.constraints += count,
             }
@@ -355,6 +370,7 @@ impl fmt::Display for DeviceReport {
         let mut done = listed(&[
             (self.sums, "sum"),
             (self.transforms, "transform"),
+            (self.panels, "panel"),
             (self.quotients, "quotient"),
             (self.constraints, "constraint quotient"),
         ]);
@@ -382,6 +398,7 @@ impl fmt::Display for Report {
                 let done = listed(&[
                     (self.sums(), "sum"),
                     (self.transforms(), "transform"),
+                    (self.panels(), "panel"),
                     (self.quotients(), "quotient"),
                     (self.constraints(), "constraint quotient"),
                 ]);
@@ -399,6 +416,7 @@ impl fmt::Display for Report {
             let kind = match kind {
                 JobKind::Sum => "sums",
                 JobKind::Transform => "a transform",
+                JobKind::Panel => "a panel",
                 JobKind::Quotient => "a quotient",
                 JobKind::Constraints => "a constraint quotient",
             };

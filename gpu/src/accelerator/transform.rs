@@ -1,11 +1,14 @@
 //! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
 //!
 //! In two steps the data crosses to the device twice and to the disk once more, through the ends of
-//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks.
+//! [`spillproof_engine::accelerator::InSteps`], which gather and scatter the lines of chunks. A panel, of a transform
+//! that ranks share, crosses once.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};
-use spillproof_engine::accelerator::{Matrix, ReadElements, ReadWriteElements, Transform, WriteElements};
+use spillproof_engine::accelerator::{
+    Half, Matrix, Panel, ReadElements, ReadWriteElements, Transform, WriteElements,
+};
 use spillproof_engine::budget::Budget;
 
 use super::device::Device;
@@ -13,7 +16,7 @@ use super::rates::{Reads, Worth, seconds};
 use super::slots::JobSlots;
 use super::stop::Stop;
 use crate::error::Error;
-use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec};
+use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec, PanelPlan};
 
 /// The plan of a transform of 2^`log_n` elements.
 pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
@@ -97,6 +100,48 @@ pub(super) fn transform(
     }
 }
 
+/// The plan of a panel of so many rows and columns.
+pub(super) fn plan_of_panel(
+    device: &mut Device,
+    log_lengths: [u32; 2],
+    halves: &[Half],
+    budget: &Budget,
+) -> Result<PanelPlan, Stop> {
+    let slot_bytes = device.slots.slot_bytes_max(budget, true);
+    Ok(PanelPlan::new(
+        log_lengths,
+        halves,
+        [device.vram_bytes()?, slot_bytes],
+    )?)
+}
+
+/// Does a panel.
+pub(super) fn panel(device: &mut Device, job: &mut Panel<'_>, budget: &Budget) -> Result<(), Stop> {
+    let plan = plan_of_panel(device, [job.log_rows, job.log_columns], &job.halves, budget)?;
+    let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
+    let gpu = device.gpu().clone();
+    let _turn = gpu.take_turn();
+    let ntt = device.panel(plan, &job.halves)?;
+    ntt.run(
+        both_ways(&mut slots)?,
+        job.first_column,
+        &mut *job.input,
+        &mut *job.output,
+    )?;
+    device.slots.keep(slots);
+    Ok(())
+}
+
+/// The slots of a job that writes, too.
+fn both_ways(slots: &mut JobSlots) -> Result<NttSlots<'_>, Error> {
+    Ok(NttSlots {
+        upload: &mut slots.upload,
+        download: slots.download.as_mut().ok_or(Error::Unusable {
+            what: "a job without slots for its download",
+        })?,
+    })
+}
+
 /// The ends of a transform.
 pub(super) struct Ends<'e> {
     pub from: &'e mut dyn ReadElements,
@@ -165,12 +210,7 @@ pub(super) fn transform_elements(
         return Ok(false);
     }
     let _turn = gpu.take_turn();
-    let slots = NttSlots {
-        upload: &mut slots.upload,
-        download: slots.download.as_mut().ok_or(Error::Unusable {
-            what: "a job without slots for its download",
-        })?,
-    };
+    let slots = both_ways(slots)?;
     let ntt = device.ntt(job.plan, job.transform)?;
     match there {
         Some((id, column)) => {

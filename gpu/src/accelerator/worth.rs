@@ -14,7 +14,7 @@ use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use spillproof_engine::accelerator::{
-    COEFFICIENT_BYTES, Constraints, Coset, InTiles, RowSource, Scalars, TileEnds, Tiles,
+    COEFFICIENT_BYTES, Constraints, Coset, InTiles, Panel, RowSource, Scalars, TileEnds, Tiles,
 };
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Element;
@@ -46,6 +46,29 @@ const VALUES: u64 = 16;
 /// Rows of the processor's registers, as in the engine.
 const BLOCK_ROWS: usize = 256;
 
+/// Columns of a transform of 2^`log_n` elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PanelSize {
+    pub log_n: u32,
+    /// log2 of the length of a column, and of their number.
+    pub log_lengths: [u32; 2],
+    pub halves: u32,
+}
+
+impl PanelSize {
+    pub fn of(job: &Panel<'_>) -> Self {
+        Self {
+            log_n: job.halves.first().map_or(0, |half| half.log_n),
+            log_lengths: [job.log_rows, job.log_columns],
+            halves: job.halves.len() as u32,
+        }
+    }
+
+    fn log_elements(&self) -> u32 {
+        self.log_lengths.iter().sum()
+    }
+}
+
 /// A job, by kind and size.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum JobSize<'a> {
@@ -53,6 +76,8 @@ pub(super) enum JobSize<'a> {
     Sum(u64),
     /// A transform of 2^n elements.
     Transform(u32),
+    /// A panel of one.
+    Panel(PanelSize),
     /// A quotient on a coset.
     Quotient(&'a CosetRequest<'a>),
     /// The quotient of a constraint system.
@@ -83,6 +108,7 @@ impl JobSize<'_> {
         match self {
             Self::Sum(points) => *points < SMALL,
             Self::Transform(log_n) => *log_n < LOG_SMALL,
+            Self::Panel(panel) => panel.log_elements() < LOG_SMALL,
             Self::Quotient(coset) => coset.log_n() < LOG_SMALL,
             Self::Constraints(shape) => shape.log_n < LOG_SMALL,
         }
@@ -90,10 +116,7 @@ impl JobSize<'_> {
 
     /// Its seconds, by rates that are measured now if need be.
     pub fn seconds(&self, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
-        let rates = match self.known(device)? {
-            Some(rates) => rates,
-            None => self.measured(device, budget)?,
-        };
+        let rates = self.rates(device, budget)?;
         self.seconds_by(rates, device, budget)
     }
 
@@ -105,30 +128,38 @@ impl JobSize<'_> {
             .transpose()
     }
 
-    fn seconds_by(&self, rates: JobRates, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
-        Ok(match *self {
+    fn seconds_by(&self, mut rates: JobRates, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
+        if let Self::Transform(log_n) = *self
+            && transform::plan(device, log_n, budget)?.method() != NttMethod::InDeviceMemory
+        {
+            // All elements cross the bus twice; the processor's own transform passes over the disk as often.
+            rates.device_each *= 2.0;
+        }
+        Ok(self.seconds_at(rates))
+    }
+
+    /// Its seconds at these rates, on a device that has room for all of it.
+    pub fn seconds_at(&self, rates: JobRates) -> Seconds {
+        match *self {
             Self::Sum(points) => rates.seconds(points as f64),
-            Self::Transform(log_n) => {
-                let rates = match transform::plan(device, log_n, budget)?.method() {
-                    NttMethod::InDeviceMemory => rates,
-                    // All elements cross the bus twice; the processor's own transform passes over the disk as
-                    // often.
-                    NttMethod::TwoSteps { .. } => JobRates {
-                        device_each: 2.0 * rates.device_each,
-                        ..rates
-                    },
-                };
-                rates.seconds(transform_work(log_n))
+            Self::Transform(log_n) => rates.seconds(transform_work(log_n)),
+            // Elements cross once for all halves, as those of a whole transform, which has two.
+            Self::Panel(panel) => {
+                let work = |layers: u32| f64::from(layers) * (1u64 << panel.log_elements()) as f64;
+                Seconds {
+                    processor: rates.seconds(work(panel.halves * panel.log_lengths[0])).processor,
+                    ..rates.seconds(work(panel.log_n))
+                }
             }
             Self::Quotient(coset) => rates.seconds((1u64 << coset.log_n()) as f64),
             Self::Constraints(shape) => rates.seconds(transform_work(shape.log_n)),
-        })
+        }
     }
 
     fn known(&self, device: &Device) -> Result<Option<JobRates>, Stop> {
         Ok(match self {
             Self::Sum(_) => device.measured.sums,
-            Self::Transform(_) => device.measured.transforms,
+            Self::Transform(_) | Self::Panel(_) => device.measured.transforms,
             Self::Quotient(coset) => match &device.measured.quotients {
                 Some((words, inputs, rates)) if *inputs == coset.inputs => {
                     (*words == quotient::program_of(&coset.program)?.words()).then_some(*rates)
@@ -142,13 +173,21 @@ impl JobSize<'_> {
         })
     }
 
+    /// Its rates, which are measured now if they were not.
+    pub fn rates(&self, device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> {
+        match self.known(device)? {
+            Some(rates) => Ok(rates),
+            None => self.measured(device, budget),
+        }
+    }
+
     fn measured(&self, device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> {
         Ok(match self {
             Self::Sum(_) => {
                 let rates = measure_sums(device, budget)?;
                 *device.measured.sums.insert(rates)
             }
-            Self::Transform(_) => {
+            Self::Transform(_) | Self::Panel(_) => {
                 let rates = measure_transforms(device, budget)?;
                 *device.measured.transforms.insert(rates)
             }
@@ -173,6 +212,13 @@ impl fmt::Display for JobSize<'_> {
         match self {
             Self::Sum(points) => write!(f, "a sum of {points} terms"),
             Self::Transform(log_n) => write!(f, "a transform of 2^{log_n} elements"),
+            Self::Panel(panel) => {
+                let [log_rows, log_columns] = panel.log_lengths;
+                write!(
+                    f,
+                    "2^{log_columns} columns of 2^{log_rows} elements of a transform"
+                )
+            }
             Self::Quotient(coset) => {
                 let (columns, log_n) = (coset.inputs.len(), coset.log_n());
                 write!(f, "a quotient of {columns} columns of 2^{log_n} elements")

@@ -4,6 +4,7 @@
 //! ```text
 //! in device memory:  ring up -> array (passes, in place) -> ring back
 //! in two steps:      from -> columns: passes, times w^(row column) -> between -> rows: passes -> to
+//! panels:            from -> columns: passes of one half or two    -> to
 //! ```
 //!
 //! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that
@@ -22,6 +23,7 @@ mod field;
 mod goldilocks;
 mod launcher;
 mod one_device;
+mod panel;
 mod passes;
 mod plan;
 mod radices;
@@ -34,6 +36,7 @@ pub use field::NttField;
 pub use goldilocks::{GoldilocksTransform, HOST_LOG_N_MAX};
 pub(crate) use launcher::NttLauncher;
 pub use one_device::Ntt;
+pub use panel::{PanelNtt, PanelPlan};
 pub(crate) use passes::{Layout, Route, RowBatch, Rows, copy_rows, transform_to};
 pub use plan::{ELEMENT_BYTES, NttMethod, NttPlan};
 pub(crate) use radices::{LOG_TILE, log_radices};

@@ -184,8 +184,8 @@ fn one_pass(
         shared_bytes: tile * tables.element_bytes as u32,
     };
     // SAFETY: the words are `NttPass` of ntt.cuh. Rows fit their arrays in both layouts, and exponents their
-    // tables, by `NttPlan`, or by `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt`
-    // or a `DeviceCoset`, whose rings are dropped before them and wait for their streams.
+    // tables, by `NttPlan`, `PanelPlan`, or `CosetPlan` of the quotient. Arrays, tables and kernel belong to an
+    // `Ntt`, a `PanelNtt` or a `DeviceCoset`, whose rings are dropped before them and wait for their streams.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }
 

@@ -7,15 +7,18 @@ use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand::Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Groups;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Column;
+use spillproof_engine::plan::Job;
 use spillproof_engine::stream::{Scalars, msm, sums_over};
 use spillproof_fake_driver::{Code, FakeDriver};
-use spillproof_gpu::accelerator::{GpuAccelerator, Offload};
+use spillproof_gpu::accelerator::{Cut, Executor, GpuAccelerator, Offload};
 use spillproof_gpu::msm::BasesLocation;
 use spillproof_gpu::trace::SpanKind;
 use spillproof_kernels::curve::Point;
 
+use crate::accelerator_plan::{offer, planned};
 use crate::sessions::{accelerator, accelerator_with, all_is_given_back, column, name_the_image, session};
 use crate::support::{rng, with_kernels};
 
@@ -162,7 +165,32 @@ fn scalars_cross_once_for_columns_of_both_groups() {
     });
 }
 
-/// Device memory that is too little for buckets of G2 may be enough for those of G1.
+/// What a plan says of the sums of a case: how many of them a device makes, and how many of the job are left.
+fn planned_sums(accelerator: &GpuAccelerator, session: &Session, points: u64) -> (u64, u64, u64) {
+    let job = Job::Sums {
+        points,
+        bases: Groups { g1: 3, g2: 1 },
+        columns: 1,
+        step: Some(128),
+        bases_bytes: 0,
+        scalars_bytes: 0,
+    };
+    let plan = planned(
+        accelerator,
+        session,
+        &[offer(job, session.budget().available_bytes())],
+    );
+    let left = match &plan.jobs[0].by {
+        Executor::Devices {
+            cut: Cut::Sums { left, .. },
+            ..
+        } => *left,
+        _ => 4,
+    };
+    (plan.report.sums(), plan.report.by_the_processor(), left)
+}
+
+/// Device memory that is too little for buckets of G2 may be enough for those of G1; so says the plan.
 #[test]
 fn where_g2_does_not_fit_g1_is_summed() {
     const TEST: &str = "where_g2_does_not_fit_g1_is_summed";
@@ -183,6 +211,10 @@ fn where_g2_does_not_fit_g1_is_summed() {
             assert!(of_g2.is_empty() || of_g2 == case.expected.1, "{what}");
             made.push((of_g1.len(), of_g2.len()));
             let count = (of_g1.len() + of_g2.len()) as u64;
+            let planner = crate::sessions::accelerator(ByteSize::Bytes(vram_kib << 10), Offload::Always);
+            let expected = (count, 4 - count, 4 - count);
+            assert_eq!(planned_sums(&planner, &session, 300), expected, "{what}");
+            drop(planner);
             assert_eq!(
                 (report.sums(), report.by_the_processor()),
                 (count, 4 - count),

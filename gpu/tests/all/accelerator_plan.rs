@@ -36,7 +36,7 @@ fn numerator() -> (Program<Fr>, Vec<Input>) {
     (builder.finish(&[product]), vec![input(0, 0), input(1, 1)])
 }
 
-fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]) -> JobPlans {
+pub fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]) -> JobPlans {
     let (program, inputs) = numerator();
     let program = accelerator::Program {
         queries: program.queries(),
@@ -57,7 +57,7 @@ fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]) ->
     planned
 }
 
-fn offer(job: Offered, available_bytes: u64) -> Offer {
+pub fn offer(job: Offered, available_bytes: u64) -> Offer {
     Offer {
         job,
         count: 1,

@@ -10,6 +10,7 @@ mod accelerator_devices;
 mod accelerator_groups;
 mod accelerator_jobs;
 mod accelerator_on_device;
+mod accelerator_panels;
 mod accelerator_plan;
 mod accelerator_quotient;
 mod accelerator_reads;

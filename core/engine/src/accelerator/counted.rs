@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform};
+use super::{Accelerator, Answer, Constraints, Coset, Panel, ReadElements, Sums, Totals, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
@@ -172,6 +172,10 @@ impl Accelerator for CountedAccelerator {
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>> {
         self.ask(|accelerator| accelerator.transform(job, budget))
+    }
+
+    fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> Result<Answer<()>> {
+        self.ask(|accelerator| accelerator.panel(job, budget))
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {

@@ -43,6 +43,17 @@ pub enum Job {
         /// Bytes that the ends lease.
         ends_bytes: u64,
     },
+    /// A panel of a transform that is dealt to ranks.
+    Panel {
+        /// log2 of the elements of the whole transform.
+        log_n: u32,
+        /// log2 of the length of a column.
+        log_rows: u32,
+        /// log2 of the columns.
+        log_columns: u32,
+        /// Halves of transforms that are made of each column.
+        halves: u32,
+    },
     /// A quotient on one coset.
     Coset {
         /// log2 of the matrix's rows.

@@ -178,6 +178,11 @@ impl Plan {
 }
 
 impl Step {
+    /// How long the disk alone takes.
+    pub fn disk_seconds(&self, rates: &Rates) -> f64 {
+        rates.seconds(self.bytes_read, self.bytes_written, &Work::default())
+    }
+
     fn new(record: StepRecord, rates: &Rates) -> Self {
         Self {
             phase: record.phase,

@@ -17,11 +17,13 @@ use spillproof_format::GroupId;
 
 mod constraints;
 mod of_terms;
+mod panel;
 mod steps;
 mod walk;
 
 pub use constraints::{System, system_quotient};
 pub use of_terms::sums_of_terms;
+pub(super) use panel::{Tried, half_of, offer_panel, panel};
 
 use steps::{Moved, Parts, Steps};
 use walk::{Walk, walk_bytes};

@@ -1,5 +1,7 @@
 //! What a proof will take from files on, and the smallest budget in the error of a key that does not fit.
 
+use std::sync::Arc;
+
 use super::coefficients::rehearse as rehearse_coefficients;
 use super::key::Zkey;
 use super::witness::rehearse as rehearse_witness;
@@ -8,6 +10,7 @@ use crate::{
     Constraints, Layout, PairingCurve, Place, ProvingKey, Shape, Shares, placement_of_copies, prove,
 };
 use ark_ff::Zero;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::column::runs::Progress;
 use spillproof_engine::column::{Placement, Workspace};
 use spillproof_engine::plan::{Phase, Plan, Rates, smallest_budget_bytes};
@@ -51,7 +54,8 @@ pub(crate) fn plan_of_files_over<E: PairingCurve>(
     Plan::new(&dry_run, budget_bytes, threads, rates)
 }
 
-/// The same of one rank's part of a proof ([`crate::prove_over_ranks`]).
+/// The same of one rank's part of a proof ([`crate::prove_over_ranks`]), within a budget and on so many threads, at the
+/// rates of a usual machine. Beside an accelerator, steps name the jobs that it is offered.
 ///
 /// # Errors
 /// As [`crate::plan`].
@@ -59,25 +63,26 @@ pub fn plan_of_files_over_ranks<E: PairingCurve>(
     shape: &Shape,
     key: KeyFile,
     place: &Place<'_>,
-    budget_bytes: u64,
-    threads: usize,
+    (budget_bytes, threads): (u64, usize),
+    accelerator: Option<&Arc<dyn Accelerator>>,
 ) -> Result<Plan> {
-    E::plan_of_files_over_ranks(shape, key, place, budget_bytes, threads)
+    E::plan_of_files_over_ranks(shape, key, place, (budget_bytes, threads), accelerator)
 }
 
 pub(crate) fn plan_of_files_of_rank<E: PairingCurve>(
     shape: &Shape,
     key: KeyFile,
     place: &Place<'_>,
-    budget_bytes: u64,
-    threads: usize,
+    (budget_bytes, threads): (u64, usize),
+    accelerator: Option<&Arc<dyn Accelerator>>,
 ) -> Result<Plan> {
     let kept = match key {
         KeyFile::Container => *shape,
         KeyFile::Dealt | KeyFile::Zkey => place.shares.planned(shape, place.ranks.rank()),
     };
     let sizes = Sizes { file: *shape, kept };
-    let dry_run = |workspace: &Workspace| dry_run_up_to::<E>(workspace, &sizes, key, Some(place));
+    let dry_run =
+        |workspace: &Workspace| dry_run_up_to::<E>(&workspace.beside(accelerator), &sizes, key, Some(place));
     Plan::new(&dry_run, budget_bytes, threads, &Rates::default())
 }
 

@@ -204,17 +204,23 @@ impl Keeping {
     }
 
     /// How many exchanges are over: those up to the last one whose columns all ranks have kept, in the order of
-    /// the same passes.
-    pub fn exchanges(&self, ranks: &Ranks, passes: &[u8]) -> Result<usize> {
-        let mut has = [0; EXCHANGES];
+    /// the same passes. If any rank has an accelerator, which makes what the others sum, each notes it.
+    pub fn exchanges(&self, ranks: &Ranks, passes: &[u8], has_accelerator: bool) -> Result<usize> {
+        let mut has = [0, 0, u8::from(has_accelerator)];
         if let Some(kept) = self.kept() {
             let passes = *blake3::hash(passes).as_bytes();
-            has = [0, 1].map(|exchange: usize| {
-                let came = kept.exchanges[exchange].as_ref();
-                u8::from(came.is_some_and(|came| came.passes == passes))
-            });
+            for (has, came) in has.iter_mut().zip(&kept.exchanges) {
+                *has = u8::from(came.as_ref().is_some_and(|came| came.passes == passes));
+            }
+            has[EXCHANGES] |= u8::from(kept.accelerated);
         }
         let all = all_gather(ranks, &has)?;
+        if let Some(mut kept) = self.kept()
+            && !kept.accelerated
+            && all.iter().any(|has| has.get(EXCHANGES) == Some(&1))
+        {
+            kept.note(&Note::Accelerated)?;
+        }
         let have = |exchange: &usize| all.iter().all(|has| has.get(*exchange) == Some(&1));
         Ok((0..EXCHANGES).rev().find(have).map_or(0, |last| last + 1))
     }

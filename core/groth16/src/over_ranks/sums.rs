@@ -35,9 +35,9 @@ impl<E: PairingCurve> Sums<E> {
         }
     }
 
-    /// Whether they are the same points.
-    pub(super) fn equal(&self, other: &Self) -> bool {
-        let g1 = |sums: &Self| [sums.a, sums.b_g1, sums.c, sums.h];
+    /// Whether those over the witness are the same points.
+    pub(super) fn equal_over_witness(&self, other: &Self) -> bool {
+        let g1 = |sums: &Self| [sums.a, sums.b_g1, sums.c];
         g1(self) == g1(other) && self.b_g2 == other.b_g2
     }
 }

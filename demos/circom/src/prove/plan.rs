@@ -1,8 +1,10 @@
 //! What proofs with a key's file will take, by one process or by several ranks.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
 use spillproof_groth16::iden3::{KeyFile as KeyForm, plan_of_files, plan_of_files_over_ranks};
@@ -66,6 +68,8 @@ pub struct OverRanks<'a> {
     pub cut: Cut,
     /// Bytes of a message.
     pub piece_bytes: usize,
+    /// What each rank has beside its processor: its steps then name the jobs that are offered to it.
+    pub accelerator: Option<&'a Arc<dyn Accelerator>>,
 }
 
 /// What a proof over several ranks with a key of this shape will take of each rank.
@@ -85,6 +89,7 @@ pub fn plan_over_ranks(
         weights,
         cut,
         piece_bytes,
+        accelerator,
     } = *over;
     let default = match key {
         KeyForm::Dealt => weights_of(curve, session, file)?,
@@ -118,7 +123,7 @@ pub fn plan_over_ranks(
         };
         let threads = session.threads();
         let plan = over_curve!(curve, E => {
-            plan_of_files_over_ranks::<E>(shape, key, &place, budget_bytes, threads)?
+            plan_of_files_over_ranks::<E>(shape, key, &place, (budget_bytes, threads), accelerator)?
         });
         known.push((measure, rank));
         of_ranks.push(plan);

@@ -293,7 +293,7 @@ fn a_plan_with_a_dealt_key_holds() {
             ranks: &dry,
             shares: &shares,
         };
-        let plan = plan_of_files_over_ranks::<Bn254>(&shape, KeyFile::Dealt, &place, 64 * MIB, 1)?;
+        let plan = plan_of_files_over_ranks::<Bn254>(&shape, KeyFile::Dealt, &place, (64 * MIB, 1), None)?;
         files.prove(&statement, (ranks, &weights), &target, plan.smallest_budget_bytes)
     });
     for proof in proofs {

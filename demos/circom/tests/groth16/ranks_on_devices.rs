@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ark_bn254::{Bn254, G1Affine};
 use ark_ec::AffineRepr;
-use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Totals, Transform};
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Panel, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::checkpoint::{CheckpointKey, Checkpoints};
 use spillproof_engine::error::Invalid;
@@ -40,18 +40,25 @@ fn device(ordinal: usize) -> Arc<GpuAccelerator> {
         .expect("a device")
 }
 
-/// The sums of the processor, and one of them wrong: the `wrong`-th of all, if there are so many.
+/// The sums and panels of a device, and one of them wrong, if there are so many.
 #[derive(Debug)]
 struct Wrong {
     device: Arc<GpuAccelerator>,
-    wrong: usize,
-    sums: AtomicUsize,
+    wrong: Nth,
+    done: AtomicUsize,
+}
+
+/// Of all sums, or of all panels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Nth {
+    Sum(usize),
+    Panel(usize),
 }
 
 impl Wrong {
-    fn at(wrong: usize, device: Arc<GpuAccelerator>) -> Self {
-        let sums = AtomicUsize::new(0);
-        Self { device, wrong, sums }
+    fn at(wrong: Nth, device: Arc<GpuAccelerator>) -> Self {
+        let done = AtomicUsize::new(0);
+        Self { device, wrong, done }
     }
 }
 
@@ -60,9 +67,11 @@ impl Accelerator for Wrong {
         let answer = self.device.sums(job, budget)?;
         Ok(match answer {
             Answer::Done(mut totals) => {
-                for total in &mut totals.g1 {
-                    if self.sums.fetch_add(1, Ordering::Relaxed) == self.wrong {
-                        *total += G1Affine::generator();
+                if let Nth::Sum(wrong) = self.wrong {
+                    for total in &mut totals.g1 {
+                        if self.done.fetch_add(1, Ordering::Relaxed) == wrong {
+                            *total += G1Affine::generator();
+                        }
                     }
                 }
                 Answer::Done(totals)
@@ -73,6 +82,19 @@ impl Accelerator for Wrong {
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>> {
         self.device.transform(job, budget)
+    }
+
+    /// A wrong one is that of another transform.
+    fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> Result<Answer<()>> {
+        if let Nth::Panel(wrong) = self.wrong
+            && self.done.fetch_add(1, Ordering::Relaxed) == wrong
+        {
+            for half in &mut job.halves {
+                half.scale += half.scale;
+                half.after += half.after;
+            }
+        }
+        self.device.panel(job, budget)
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
@@ -153,10 +175,11 @@ fn given_back(devices: Vec<Arc<GpuAccelerator>>, driver: &FakeDriver, what: &str
     driver.assert_clean(what);
 }
 
-/// On 1, 2 and 4 devices. Each gets the points and scalars of its rank's share once.
+/// On 1, 2 and 4 devices. Each gets the points and scalars of its rank's share once, and its part of three transforms
+/// in each of three passes.
 #[test]
-fn each_rank_sums_on_its_device() {
-    under_with_kernels(module_path!(), "each_rank_sums_on_its_device", |driver| {
+fn each_rank_works_on_its_device() {
+    under_with_kernels(module_path!(), "each_rank_works_on_its_device", |driver| {
         let statement = Statement::<Bn254>::new(7, 3000);
         let (n, signals) = (1 << 12, statement.circuit.witness.len() as u64);
         for (there, weights) in [
@@ -191,23 +214,26 @@ fn each_rank_sums_on_its_device() {
                 assert!(!outcome.is_distrusted);
                 statement.check(outcome.proof);
                 let report = devices[rank].report();
-                // A, B1, C, B2 and H, which is dealt in columns of one width.
+                // A, B1, C, B2 and H, which is dealt in columns of one width, as panels are.
                 assert_eq!(
-                    (report.sums(), report.by_the_processor()),
-                    (5, 0),
+                    (report.sums(), report.panels(), report.by_the_processor()),
+                    (5, 9, 0),
                     "{what}: {report}"
                 );
                 let trace = devices[rank].gpus()[0].trace();
                 let [scalar, g1, _] = BYTES;
                 let pinned_bytes = trace.total(SpanKind::ToDevicePinned).bytes;
-                assert_eq!(trace.total(SpanKind::ToDevicePageable).bytes, 0, "{what}");
+                // The tables of three passes.
+                let tables_bytes = trace.total(SpanKind::ToDevicePageable).bytes;
+                assert!(tables_bytes < 20 << 10, "{what}: {tables_bytes}");
                 assert!(pinned_bytes >= share * (scalar + g1), "{what}");
                 up_bytes += pinned_bytes;
-                assert!(trace.hard_syncs() <= 4, "{what}: {}", trace.table());
+                // Of each panel one, of the tables of a pass one.
+                assert!(trace.hard_syncs() <= 4 + 9 + 3, "{what}: {}", trace.table());
             }
             // Nothing of H crosses twice, and z once for all four of its sums.
             let [scalar, g1, g2] = BYTES;
-            let expected = n * (scalar + g1) + signals * (scalar + 3 * g1 + g2);
+            let expected = 9 * n * scalar + n * (scalar + g1) + signals * (scalar + 3 * g1 + g2);
             assert_eq!(up_bytes, expected, "{what}");
             given_back(devices, driver, &what);
         }
@@ -219,33 +245,34 @@ fn each_rank_sums_on_its_device() {
 fn a_rank_whose_device_is_lost_goes_on() {
     under_with_kernels(module_path!(), "a_rank_whose_device_is_lost_goes_on", |driver| {
         let statement = Statement::<Bn254>::new(8, 1000);
-        let (mut lost, mut done) = (0, 0);
-        for nth in (20..420).step_by(80) {
-            for is_lost in [true, false] {
-                let ordinal = nth as usize / 80 % 2;
-                driver.reset(2, 64 << 20);
-                let devices: Vec<_> = (0..2).map(device).collect();
-                driver.fail_on(ordinal, nth, Code::LaunchFailed, is_lost);
-                let of = |rank: usize| as_accelerator(&devices[rank]);
-                let outcomes = job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of);
-                for outcome in outcomes {
-                    assert!(!outcome.is_distrusted);
-                    statement.check(outcome.proof);
-                }
-                let [failed, other] = [ordinal, 1 - ordinal].map(|rank| devices[rank].report());
-                assert_eq!(other.sums(), 5, "call {nth}: {other}");
-                assert_eq!(
-                    failed.sums() + failed.by_the_processor(),
-                    5,
-                    "call {nth}: {failed}"
-                );
-                lost += u32::from(failed.by_the_processor() > 0);
-                done += u32::from(failed.sums() > 0);
-                drop(devices);
-                assert_eq!(driver.violations(), Vec::<String>::new(), "call {nth}");
+        let (mut lost, mut done, mut calls) = (0, 0, 0);
+        // At no call in the first turn, which counts them.
+        for turn in 0..11 {
+            let (is_lost, ordinal) = (turn % 2 == 0, turn as usize / 2 % 2);
+            let nth = match turn {
+                0 => 0,
+                _ => 20 + calls * ((turn - 1) / 2) / 5,
+            };
+            driver.reset(2, 64 << 20);
+            let devices: Vec<_> = (0..2).map(device).collect();
+            driver.fail_on(ordinal, nth, Code::LaunchFailed, is_lost);
+            let of = |rank: usize| as_accelerator(&devices[rank]);
+            let outcomes = job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of);
+            calls = calls.max(driver.calls_on(0));
+            for outcome in outcomes {
+                assert!(!outcome.is_distrusted);
+                statement.check(outcome.proof);
             }
+            let [failed, other] = [ordinal, 1 - ordinal].map(|rank| devices[rank].report());
+            assert_eq!((other.sums(), other.panels()), (5, 9), "call {nth}: {other}");
+            let jobs = failed.sums() + failed.panels() + failed.by_the_processor();
+            assert_eq!(jobs, 14, "call {nth}: {failed}");
+            lost += u32::from(failed.by_the_processor() > 0);
+            done += u32::from(failed.by_the_processor() > 0 && failed.panels() > 0);
+            drop(devices);
+            assert_eq!(driver.violations(), Vec::<String>::new(), "call {nth}");
         }
-        println!("{lost} jobs lost a device, {done} devices did some of their sums");
+        println!("{lost} jobs lost a device, {done} of them after some work");
         assert!(lost > 3 && done > 0);
     });
 }
@@ -260,25 +287,32 @@ fn a_device_that_computes_wrong_is_found_on_its_rank() {
         |driver| {
             let statement = Statement::<Bn254>::new(9, 1000);
             for cut in CUTS {
-                // The fourth sum is that over H, which rank 0 makes alone of so few rows in the other cuts.
+                // The fourth sum is that over H, which rank 0 makes alone of so few rows in the other cuts. There are
+                // three panels a pass.
                 let cases = match cut {
-                    Cut::Layout => &[(0, 0), (1, 3)][..],
-                    Cut::Rows | Cut::Columns | Cut::Steps => &[(1, 1)],
+                    Cut::Layout => &[
+                        (0, Nth::Sum(0)),
+                        (1, Nth::Sum(3)),
+                        (0, Nth::Panel(1)),
+                        (1, Nth::Panel(4)),
+                        (0, Nth::Panel(8)),
+                    ][..],
+                    Cut::Rows | Cut::Columns | Cut::Steps => &[(1, Nth::Sum(1))],
                 };
-                for &(wrong_rank, wrong_sum) in cases {
-                    let what = format!("{cut:?}, rank {wrong_rank}, sum {wrong_sum}");
+                for &(wrong_rank, wrong) in cases {
+                    let what = format!("{cut:?}, rank {wrong_rank}, {wrong:?}");
                     driver.reset(2, 64 << 20);
                     let devices: Vec<_> = (0..2).map(device).collect();
                     let of = |rank: usize| match rank == wrong_rank {
                         true => {
-                            let wrong = Wrong::at(wrong_sum, Arc::clone(&devices[rank]));
+                            let wrong = Wrong::at(wrong, Arc::clone(&devices[rank]));
                             Some(Arc::new(wrong) as Arc<dyn Accelerator>)
                         }
                         false => as_accelerator(&devices[rank]),
                     };
                     let dir = tempfile::tempdir().expect("a folder");
                     for kept in [None, Some(dir.path())] {
-                        if kept.is_some() && cut != Cut::Layout {
+                        if kept.is_some() && !matches!((cut, wrong), (Cut::Layout, Nth::Sum(_))) {
                             continue;
                         }
                         let outcomes = job(&statement, transports(2), (&[1, 1], cut), kept, &of);
@@ -304,7 +338,8 @@ fn a_device_that_computes_wrong_is_found_on_its_rank() {
     );
 }
 
-/// Rank 0's device makes a wrong quotient, of which other ranks sum: a kernel does nothing, and says that it has.
+/// Rank 0's device makes a wrong quotient, of which other ranks sum, with devices of their own that compute right: a
+/// kernel does nothing, and says that it has.
 #[test]
 fn a_wrong_quotient_is_made_again_by_all() {
     under_with_kernels(
@@ -313,10 +348,11 @@ fn a_wrong_quotient_is_made_again_by_all() {
         |driver| {
             let statement = Statement::<Bn254>::new(12, 3000);
             for launch in [1, 3, 5] {
-                driver.reset(1, 64 << 20);
-                let of_first = device(0);
-                driver.fail(Some("cuLaunchKernel"), launch, Code::Lie, false);
-                let of = |rank: usize| as_accelerator(&of_first).filter(|_| rank == 0);
+                driver.reset(2, 64 << 20);
+                let devices: Vec<_> = (0..2).map(device).collect();
+                // In this cut rank 0 alone transforms.
+                driver.fail(Some("spk_ntt_pass_bn254_fr"), launch, Code::Lie, false);
+                let of = |rank: usize| as_accelerator(&devices[rank]);
                 let dir = tempfile::tempdir().expect("a folder");
                 let outcomes = job(
                     &statement,
@@ -331,13 +367,10 @@ fn a_wrong_quotient_is_made_again_by_all() {
                     statement.check(outcome.proof);
                 }
                 // Six transforms, and its part of H; the second time nothing.
-                let report = of_first.report();
-                assert_eq!(
-                    (report.transforms(), report.sums()),
-                    (6, 1),
-                    "launch {launch}: {report}"
-                );
-                given_back(vec![of_first], driver, &format!("launch {launch}"));
+                let [first, other] = [0, 1].map(|rank| devices[rank].report());
+                let done = [first.transforms(), first.sums(), other.transforms(), other.sums()];
+                assert_eq!(done, [6, 1, 0, 5], "launch {launch}: {first}; {other}");
+                given_back(devices, driver, &format!("launch {launch}"));
             }
         },
     );
@@ -366,7 +399,7 @@ fn what_a_checkpoint_has_of_a_device_is_not_trusted() {
                 let devices: Vec<_> = (0..2).map(device).collect();
                 let of = |rank: usize| match rank {
                     1 => {
-                        let wrong = Wrong::at(0, Arc::clone(&devices[1]));
+                        let wrong = Wrong::at(Nth::Sum(0), Arc::clone(&devices[1]));
                         Some(Arc::new(wrong) as Arc<dyn Accelerator>)
                     }
                     _ => as_accelerator(&devices[rank]),
@@ -387,6 +420,45 @@ fn what_a_checkpoint_has_of_a_device_is_not_trusted() {
             }
             println!("{made_again} proofs were made again");
             assert!(made_again > 0);
+        },
+    );
+}
+
+/// A rank without a device keeps a sum of what another one's device made wrong. Then that one, with its checkpoint, is
+/// gone: the proof is made again all the same.
+#[test]
+fn what_a_checkpoint_has_of_another_rank_s_device_is_not_trusted() {
+    under_with_kernels(
+        module_path!(),
+        "what_a_checkpoint_has_of_another_rank_s_device_is_not_trusted",
+        |driver| {
+            let statement = Statement::<Bn254>::new(13, 300);
+            let shares = (&[1, 1][..], Cut::Layout);
+            let plan = FaultPlan::none();
+            let mut counted = transports(2);
+            counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
+            for outcome in job(&statement, counted, shares, None, &|_| None) {
+                statement.check(outcome.proof);
+            }
+            for message in plan.messages().saturating_sub(3)..plan.messages() {
+                driver.reset(1, 64 << 20);
+                let dir = tempfile::tempdir().expect("a folder");
+                let first = device(0);
+                let of = |rank: usize| {
+                    let wrong = Wrong::at(Nth::Panel(0), Arc::clone(&first));
+                    (rank == 0).then(|| Arc::new(wrong) as Arc<dyn Accelerator>)
+                };
+                let mut parts = transports(2);
+                let flipped = FaultPlan::at(message, Fault::Flipped(1234));
+                parts[1] = Arc::new(Faulty::new(Arc::clone(&parts[1]), flipped));
+                let ended = job(&statement, parts, shares, Some(dir.path()), &of);
+                assert!(ended.iter().any(|outcome| outcome.proof.is_err()));
+                std::fs::remove_dir_all(dir.path().join("0")).expect("the folder of rank 0");
+                for outcome in job(&statement, transports(2), shares, Some(dir.path()), &|_| None) {
+                    statement.check(outcome.proof);
+                }
+                given_back(vec![first], driver, &format!("message {message}"));
+            }
         },
     );
 }

@@ -10,6 +10,9 @@
 //!
 //! The output is in groups, too: see [`DealtTransforms::output_groups`].
 //!
+//! An accelerator is offered each tile, as a [`Panel`](crate::accelerator::Panel): ranks need not have the same one, nor
+//! any. Of a tile that it has written in part before it failed, the group is read again.
+//!
 //! Memory: a tile of a group (of each column in the last pass), a band of it and [`BANDS_BEHIND`] that are
 //! being written, and [`AHEAD`] reads of a tile's eighth at most, a mebibyte at most; for an exchange, five
 //! pieces.
@@ -19,15 +22,17 @@ use super::halves::Halves;
 use super::plan::{BANDS_BEHIND, run_frame_bytes};
 use super::{ScalarTiles, TILE};
 use crate::Result;
+use crate::accelerator;
 use crate::budget::PAGE_BYTES;
-use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
+use crate::column::{Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::dry::Work;
 use crate::error::{Error, Invalid};
 use crate::stream::deal::{Deal, FRAME_MIN, GRAIN, Group, Side, groups, stride_of};
+use crate::stream::offload::{Tried, half_of, offer_panel, panel};
 use crate::stream::redeal::{Redeal, all_gather};
 use crate::stream::transform::Transform;
 use spillproof_kernels::field::KernelField;
-use spillproof_kernels::ntt::{NttElement, forget_buffers, transpose_block};
+use spillproof_kernels::ntt::{NttElement, Twiddles, forget_buffers, transpose_block};
 use spillproof_ranks::Ranks;
 
 /// Reads of a column that are on their way.
@@ -147,12 +152,10 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
             .into());
         };
         let mut pass = self.outgoing(Side::Columns, self.first_width, first.workspace())?;
-        let twiddles = self.halves[0].twiddles(0)?;
+        let halves = [self.half(0, 0)?];
         for (index, input) in (0..).zip(inputs) {
             let regions = |group: Group| panels(self.deal.len(Side::Rows), share.width, group);
-            self.to_blocks(&mut pass, (&input, index), &regions, 1, &|tile, group| {
-                self.halves[0].first(tile, group, &twiddles);
-            })?;
+            self.to_blocks(&mut pass, (&input, index), &regions, &halves)?;
         }
         self.redeal(pass)
     }
@@ -163,14 +166,10 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
     /// What reading and writing columns may give.
     pub fn middle_pass(&self, incoming: Column<F>) -> Result<Redeal> {
         let mut pass = self.outgoing(Side::Rows, self.width(Side::Rows), incoming.workspace())?;
-        let [first, second] = &self.halves;
-        let (twiddles, next_twiddles) = (first.twiddles(1)?, second.twiddles(0)?);
+        let halves = [self.half(0, 1)?, self.half(1, 0)?];
         for index in 0..self.inputs {
             let regions = |group: Group| self.incoming_regions(Side::Rows, index, group);
-            self.to_blocks(&mut pass, (&incoming, index), &regions, 2, &|tile, group| {
-                first.second(tile, group, &twiddles);
-                second.first(tile, group, &next_twiddles);
-            })?;
+            self.to_blocks(&mut pass, (&incoming, index), &regions, &halves)?;
         }
         drop(incoming);
         self.redeal(pass)
@@ -200,6 +199,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
             placement,
             frame_bytes as usize,
         )?;
+        let halves = [self.half(1, 1)?];
         if workspace.is_dry() {
             let first = groups(share.width, width).next();
             let regions_of_first = first.map(|group| self.incoming_regions(Side::Columns, 0, group));
@@ -210,30 +210,22 @@ impl<'a, F: KernelField + NttElement<F> + Element> DealtTransforms<'a, F> {
                 TILE,
             )?;
             incoming.count_read();
-            self.passed(
-                workspace,
-                share.width * self.inputs,
-                self.halves[1].log_lengths[1],
-            );
+            self.passed(workspace, (height, share.width, width), self.inputs, &halves);
             return output.finish();
         }
         let mut output = output.with_writes_behind(BANDS_BEHIND);
-        let twiddles = self.halves[1].twiddles(1)?;
+        let regions = |index| move |group| self.incoming_regions(Side::Columns, index, group);
         let (mut tiles, mut readers) = (Vec::new(), Vec::new());
         for index in 0..self.inputs {
-            let regions = groups(share.width, width)
-                .flat_map(|group| self.incoming_regions(Side::Columns, index, group));
-            let regions: Vec<Region> = regions.collect();
             tiles.push(workspace.budget.vec(tile.elements as usize, F::ZERO, TILE)?);
-            readers.push(incoming.reader(regions.into_iter(), AHEAD)?);
+            readers.push(Groups::new(incoming, (share.width, width), regions(index))?);
         }
         for group in groups(share.width, width) {
             let elements = (height * group.width) as usize;
             let mut parts = Vec::with_capacity(tiles.len());
             for (tile, reader) in tiles.iter_mut().zip(&mut readers) {
                 let part = &mut tile[..elements];
-                fill(part, |part| reader.next_into(part))?;
-                self.halves[1].second(part, self.in_matrix(Side::Columns, group), &twiddles);
+                self.made(reader, part, (Side::Columns, group), &halves)?;
                 parts.push(part);
             }
             combine_tiles(&mut parts, combine);
@@ -333,6 +325,36 @@ impl<F: KernelField + NttElement<F> + Element> DealtTransforms<'_, F> {
         })
     }
 
+    /// The first half of a transform or the second, each of them 0 or 1.
+    fn half(&self, transform: usize, index: usize) -> Result<HalfPass<'_, F>> {
+        let of = &self.halves[transform];
+        Ok(HalfPass {
+            of,
+            twiddles: of.twiddles(index)?,
+            is_second: index == 1,
+        })
+    }
+
+    /// Reads the next group of a side into a tile, and makes halves of transforms of it.
+    fn made(
+        &self,
+        reader: &mut Groups<'_, F>,
+        tile: &mut [F],
+        (side, group): (Side, Group),
+        halves: &[HalfPass<'_, F>],
+    ) -> Result<()> {
+        let columns = self.in_matrix(side, group);
+        reader.read(tile)?;
+        let tried = panel(reader.source.workspace(), tile, columns, &HalfPass::jobs(halves))?;
+        if tried == Tried::Void {
+            reader.read_again(group, tile)?;
+        }
+        if tried != Tried::Done {
+            halves.iter().for_each(|half| half.make(tile, columns));
+        }
+        Ok(())
+    }
+
     /// Transforms the groups of one input, and writes them in blocks. `regions` are those of a group in the
     /// order of its tile; `halves` of a transform are made of each.
     fn to_blocks(
@@ -340,8 +362,7 @@ impl<F: KernelField + NttElement<F> + Element> DealtTransforms<'_, F> {
         outgoing: &mut Outgoing<F>,
         (source, input): (&Column<F>, u64),
         regions: &dyn Fn(Group) -> Vec<Region>,
-        halves: u64,
-        transform: &dyn Fn(&mut [F], Group),
+        halves: &[HalfPass<'_, F>],
     ) -> Result<()> {
         let (workspace, side, width) = (source.workspace(), outgoing.side, outgoing.width);
         let (share, height) = (self.share(side), self.deal.len(side.other()));
@@ -353,17 +374,15 @@ impl<F: KernelField + NttElement<F> + Element> DealtTransforms<'_, F> {
                 TILE,
             )?;
             source.count_read_bytes(source.len() / self.inputs_in(side) * F::BYTES as u64);
-            self.passed(workspace, share.width * halves, height.ilog2());
+            self.passed(workspace, (height, share.width, width), 1, halves);
             return Ok(());
         }
         let mut tile = workspace.budget.vec(tile_len, F::ZERO, TILE)?;
         let mut band = (workspace.budget).vec(band_len.max(FRAME_MIN as usize), F::ZERO, "transform band")?;
-        let all: Vec<Region> = groups(share.width, width).flat_map(regions).collect();
-        let mut reader = source.reader(all.into_iter(), AHEAD)?;
+        let mut reader = Groups::new(source, (share.width, width), regions)?;
         for group in groups(share.width, width) {
             let tile = &mut tile[..(height * group.width) as usize];
-            fill(tile, |part| reader.next_into(part))?;
-            transform(tile, self.in_matrix(side, group));
+            self.made(&mut reader, tile, (side, group), halves)?;
             for block in &outgoing.blocks {
                 let rows = block.rows.width;
                 let columns = outgoing.tile.columns_of_band(group.width, rows);
@@ -450,10 +469,103 @@ impl<F: KernelField + NttElement<F> + Element> DealtTransforms<'_, F> {
         (AHEAD.min(regions.len()) as u64 * most).next_multiple_of(PAGE_BYTES as u64)
     }
 
-    /// For a dry run: a pass of so many transforms of so many layers.
-    fn passed(&self, workspace: &Workspace, transforms: u64, log_len: u32) {
-        let butterflies = (transforms << log_len) as f64 * f64::from(log_len) / 2.0;
-        workspace.passed(1, Work::butterflies(butterflies));
+    /// For a dry run: a pass over columns of this height, in groups of this width, of so many inputs.
+    fn passed(
+        &self,
+        workspace: &Workspace,
+        (height, columns, width): (u64, u64, u64),
+        inputs: u64,
+        halves: &[HalfPass<'_, F>],
+    ) {
+        let jobs = HalfPass::jobs(halves);
+        for group in (0..inputs).flat_map(|_| groups(columns, width)) {
+            offer_panel(workspace, height.ilog2(), group.width, &jobs);
+        }
+        let elements = (columns * height * inputs * halves.len() as u64) as f64;
+        workspace.passed(1, Work::butterflies(elements * f64::from(height.ilog2()) / 2.0));
+    }
+}
+
+/// A half of a transform, with its factors.
+struct HalfPass<'a, F> {
+    of: &'a Halves<'a, F, ScalarTiles>,
+    twiddles: Twiddles<F>,
+    is_second: bool,
+}
+
+impl<F: KernelField + NttElement<F> + Element> HalfPass<'_, F> {
+    fn make(&self, tile: &mut [F], columns: Group) {
+        match self.is_second {
+            true => self.of.second(tile, columns, &self.twiddles),
+            false => self.of.first(tile, columns, &self.twiddles),
+        }
+    }
+
+    /// Halves as an accelerator makes them; none if it cannot.
+    fn jobs(halves: &[Self]) -> Vec<accelerator::Half> {
+        let halves = halves
+            .iter()
+            .map(|half| half_of(half.of.transform, half.is_second));
+        halves.collect::<Option<_>>().unwrap_or_default()
+    }
+}
+
+/// The groups of a share, which are read one after the other.
+struct Groups<'a, F: Element> {
+    source: &'a Column<F>,
+    /// Of the share, and of the widest group.
+    widths: (u64, u64),
+    /// Those of a group, in the order of its tile.
+    regions: Box<dyn Fn(Group) -> Vec<Region> + 'a>,
+    reader: Option<Reader<F>>,
+}
+
+impl<'a, F: Element> Groups<'a, F> {
+    fn new(
+        source: &'a Column<F>,
+        widths: (u64, u64),
+        regions: impl Fn(Group) -> Vec<Region> + 'a,
+    ) -> Result<Self> {
+        let mut groups = Self {
+            source,
+            widths,
+            regions: Box::new(regions),
+            reader: None,
+        };
+        groups.begin(0)?;
+        Ok(groups)
+    }
+
+    /// Begins with the group at `start`.
+    fn begin(&mut self, start: u64) -> Result<()> {
+        // Its buffers are given back first.
+        self.reader = None;
+        let groups = groups(self.widths.0, self.widths.1).filter(|group| group.start >= start);
+        let regions: Vec<Region> = groups.flat_map(&self.regions).collect();
+        self.reader = Some(self.source.reader(regions.into_iter(), AHEAD)?);
+        Ok(())
+    }
+
+    /// The next group, whose regions follow each other in the tile.
+    fn read(&mut self, tile: &mut [F]) -> Result<()> {
+        let mut filled = 0;
+        while filled < tile.len() {
+            let next = self
+                .reader
+                .as_mut()
+                .map(|reader| reader.next_into(&mut tile[filled..]));
+            let Some(region) = next.transpose()?.flatten() else {
+                unreachable!("the regions of a tile fill it");
+            };
+            filled += region.len() as usize;
+        }
+        Ok(())
+    }
+
+    /// A group that was read before, and then those behind it.
+    fn read_again(&mut self, group: Group, tile: &mut [F]) -> Result<()> {
+        self.begin(group.start)?;
+        self.read(tile)
     }
 }
 
@@ -532,16 +644,4 @@ fn panels(rows: u64, row_len: u64, group: Group) -> Vec<Region> {
         columns: group.width,
     };
     (0..rows).step_by(at_a_time as usize).map(panel).collect()
-}
-
-/// Fills a tile from a reader, whose regions follow each other in it.
-fn fill<F>(tile: &mut [F], mut next: impl FnMut(&mut [F]) -> Result<Option<Region>>) -> Result<()> {
-    let mut filled = 0;
-    while filled < tile.len() {
-        let Some(region) = next(&mut tile[filled..])? else {
-            unreachable!("the regions of a tile fill it");
-        };
-        filled += region.len() as usize;
-    }
-    Ok(())
 }

@@ -1,0 +1,170 @@
+//! Panels of transforms that ranks share, on one device under the fake driver: random halves beside their formulas.
+
+use std::cell::RefCell;
+
+use ark_bn254::Fr;
+use ark_ff::{FftField, Field, UniformRand};
+use rand::Rng;
+use spillproof_engine::accelerator::{Accelerator, Answer, Half, Panel, ReadElements, WriteElements};
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Element;
+use spillproof_fake_driver::Code;
+use spillproof_gpu::accelerator::Offload;
+use spillproof_gpu::trace::SpanKind;
+
+use crate::sessions::{accelerator, all_is_given_back, name_the_image, session};
+use crate::support::{rng, with_kernels};
+
+const BYTES: usize = 32;
+
+/// Columns of a matrix, row after row, and what comes of them.
+struct Case {
+    log_lengths: [u32; 2],
+    first_column: u64,
+    halves: Vec<Half>,
+    elements: Vec<Fr>,
+    expected: Vec<Fr>,
+}
+
+impl Case {
+    fn random(rng: &mut impl Rng) -> Self {
+        let (log_rows, log_columns) = (rng.gen_range(0..7), rng.gen_range(0..6));
+        let log_n = log_rows + log_columns + rng.gen_range(0..4);
+        // Of all columns of the matrix.
+        let first_column = rng.gen_range(0..1u64 << (log_n - log_rows - log_columns)) << log_columns;
+        let which = [&[false][..], &[true], &[true, false]][rng.gen_range(0..3)];
+        let half = |is_second| {
+            let mut number = || match rng.gen_range(0..3) {
+                0 => Fr::ONE,
+                _ => Fr::rand(rng),
+            };
+            Half {
+                log_n,
+                omega: Fr::get_root_of_unity(1 << log_n).unwrap(),
+                before: number(),
+                after: number(),
+                scale: number(),
+                is_second,
+            }
+        };
+        let halves: Vec<Half> = which.iter().copied().map(half).collect();
+        let elements: Vec<Fr> = (0..1 << (log_rows + log_columns))
+            .map(|_| Fr::rand(rng))
+            .collect();
+        let log_lengths = [log_rows, log_columns];
+        let made = |elements: Vec<Fr>, half: &Half| made(&elements, log_lengths, first_column, half);
+        Self {
+            log_lengths,
+            first_column,
+            expected: halves.iter().fold(elements.clone(), made),
+            halves,
+            elements,
+        }
+    }
+}
+
+/// By the formulas of [`Half`].
+fn made(elements: &[Fr], [log_rows, log_columns]: [u32; 2], first_column: u64, half: &Half) -> Vec<Fr> {
+    let (r, c) = (1u64 << log_rows, 1u64 << (half.log_n - log_rows));
+    let element = |k: u64, at: u64| {
+        let j = first_column + at;
+        let terms = (0..r).map(|i| {
+            let x = elements[((i << log_columns) + at) as usize];
+            let shift = match half.is_second {
+                true => Fr::ONE,
+                false => half.before.pow([c * i + j]),
+            };
+            x * shift * half.omega.pow([c * i * k])
+        });
+        let sum: Fr = terms.sum();
+        sum * match half.is_second {
+            true => half.after.pow([c * k + j]),
+            false => half.scale * half.omega.pow([k * j]),
+        }
+    };
+    (0..r)
+        .flat_map(|k| (0..1 << log_columns).map(move |at| (k, at)))
+        .map(|(k, at)| element(k, at))
+        .collect()
+}
+
+/// Both ends of a job, in one place.
+struct End<'a>(&'a RefCell<Vec<Fr>>);
+
+impl ReadElements for End<'_> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> spillproof_engine::Result<()> {
+        let values = self.0.borrow();
+        for (value, into) in values[first as usize..].iter().zip(into.chunks_exact_mut(BYTES)) {
+            value.encode(into);
+        }
+        Ok(())
+    }
+}
+
+impl WriteElements for End<'_> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> spillproof_engine::Result<()> {
+        let mut values = self.0.borrow_mut();
+        for (value, from) in values[first as usize..].iter_mut().zip(bytes.chunks_exact(BYTES)) {
+            *value = Fr::decode(from);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn panels_are_their_formulas() {
+    const TEST: &str = "panels_are_their_formulas";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _named = name_the_image(image);
+        let mut rng = rng(TEST);
+        let (mut done, mut failed) = (0, 0);
+        for turn in 0..150 {
+            let case = Case::random(&mut rng);
+            driver.reset(1, 64 << 20);
+            let vram = ByteSize::Bytes(1 << rng.gen_range(12..20));
+            let gpu = accelerator(vram, Offload::Always);
+            let session = session(None, 1 << rng.gen_range(14..22));
+            if turn % 3 == 2 {
+                driver.fail(None, rng.gen_range(20..60), Code::LaunchFailed, rng.gen_bool(0.5));
+            }
+            let mut times = 0;
+            for _ in 0..2 {
+                let elements = RefCell::new(case.elements.clone());
+                let [log_rows, log_columns] = case.log_lengths;
+                let mut job = Panel {
+                    log_rows,
+                    log_columns,
+                    first_column: case.first_column,
+                    halves: case.halves.clone(),
+                    input: Box::new(End(&elements)),
+                    output: Box::new(End(&elements)),
+                };
+                let answer = gpu.panel(&mut job, session.budget()).unwrap();
+                drop(job);
+                if let Answer::Done(()) = answer {
+                    assert!(
+                        elements.into_inner() == case.expected,
+                        "turn {turn}: {:?}",
+                        case.log_lengths
+                    );
+                    times += 1;
+                }
+            }
+            done += times;
+            failed += driver.failures();
+            // Elements cross once for all halves.
+            let trace = gpu.gpus()[0].trace();
+            if times == 2 && driver.failures() == 0 {
+                let bytes = times * (BYTES * case.elements.len()) as u64;
+                assert_eq!(trace.total(SpanKind::ToDevicePinned).bytes, bytes);
+                assert_eq!(trace.total(SpanKind::FromDevicePinned).bytes, bytes);
+                // The tables have one more, and another plan has other tables.
+                assert!(trace.hard_syncs() <= 2 * times, "{}", trace.table());
+            }
+            assert_eq!(gpu.report().panels(), times);
+            all_is_given_back(session, gpu, driver, &format!("turn {turn}"));
+        }
+        println!("{done} panels, {failed} failures");
+        assert!(done > 100 && failed > 10);
+    });
+}
