@@ -19,6 +19,7 @@ mod of_program;
 mod patches;
 mod plan;
 mod ranks;
+mod ranks_cuts;
 mod refusals;
 mod report;
 mod runs;

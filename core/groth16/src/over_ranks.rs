@@ -22,6 +22,7 @@
 
 mod kept;
 mod key_share;
+mod made;
 mod shares;
 mod sums;
 
@@ -42,6 +43,7 @@ use spillproof_ranks::Ranks;
 pub use self::kept::Kept;
 use self::kept::{Keeping, Sum};
 pub use self::key_share::{KeyShare, OfRank};
+use self::made::{Exchanged, Made, Told};
 pub use self::shares::{Cut, Shares};
 use self::shares::{POLYNOMIALS, SCALAR_BYTES, width};
 use self::sums::{FirstSums, MadeSums, SecondSums};
@@ -141,57 +143,6 @@ fn distrust(ranks: &Ranks, workspace: &Workspace) {
         "the accelerator of rank {} computed wrong: processors have made the proof again, and this rank's will make those to come",
         ranks.rank()
     );
-}
-
-/// What a rank knows when all sums have been added up.
-struct Made<E: PairingCurve> {
-    /// Its own.
-    sums: Sums<E>,
-    exchanged: [Exchanged; EXCHANGES.len()],
-    random: [E::Scalar; 2],
-    told: Told<E>,
-}
-
-/// Checksums of what a rank has sent in an exchange and of what has come to it; `None` of one that an earlier run has
-/// made.
-type Exchanged = Option<[u64; 2]>;
-
-impl<E: PairingCurve> Made<E> {
-    /// Whether this rank has computed something else than processors have `again`, of the same input. What came in an
-    /// earlier run is taken for the same.
-    fn is_wrong(&self, again: &Self) -> bool {
-        if !self.sums.equal_over_witness(&again.sums) {
-            return true;
-        }
-        for (first, again) in self.exchanged.iter().zip(&again.exchanged) {
-            let (Some([sent, received]), Some([sent_again, received_again])) = (first, again) else {
-                continue;
-            };
-            if sent != sent_again {
-                return true;
-            }
-            if received != received_again {
-                return false;
-            }
-        }
-        self.sums.h != again.sums.h
-    }
-}
-
-/// What rank 0 tells all ranks of the proof.
-enum Told<E: PairingCurve> {
-    /// It verifies.
-    Proof(Proof<E>),
-    /// The witness is of no such proof.
-    NotSatisfied,
-    /// It does not verify, and an accelerator has taken part.
-    Again,
-}
-
-impl<E: PairingCurve> Told<E> {
-    const NOT_SATISFIED: u8 = 0;
-    const PROOF: u8 = 1;
-    const AGAIN: u8 = 2;
 }
 
 /// One rank's part in a proof.
@@ -497,8 +448,7 @@ impl<E: PairingCurve> Part<'_, E> {
     ) -> Result<(Vec<Column<E::Scalar>>, T)> {
         let (phase, workspace) = (EXCHANGES[index], self.witness.workspace());
         if index >= over.exchanges {
-            let ((columns, sums), value) = self.beside(phase, make()?, work)?;
-            self.exchanged.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(sums);
+            let (columns, value) = self.beside(index, make()?, work)?;
             self.keeping
                 .keep_columns(workspace, (index, &over.order), &columns)?;
             return Ok((columns, value));
@@ -514,11 +464,11 @@ impl<E: PairingCurve> Part<'_, E> {
     /// Exchanges, on a thread of its own, and runs `work` here meanwhile.
     fn beside<T>(
         &self,
-        phase: &'static str,
+        index: usize,
         redeals: Vec<Redeal>,
         work: impl FnOnce() -> Result<T>,
-    ) -> Result<((Vec<Column<E::Scalar>>, [u64; 2]), T)> {
-        let _phase = self.ranks.phase(phase);
+    ) -> Result<(Vec<Column<E::Scalar>>, T)> {
+        let _phase = self.ranks.phase(EXCHANGES[index]);
         let workspace = self.witness.workspace();
         let run = |redeals: Vec<Redeal>| -> Result<_> {
             let (mut columns, mut all) = (Vec::new(), [0u64; 2]);
@@ -527,7 +477,8 @@ impl<E: PairingCurve> Part<'_, E> {
                 columns.push(column);
                 all = [0, 1].map(|end| all[end].rotate_left(1).wrapping_add(sums[end]));
             }
-            Ok((columns, all))
+            self.exchanged.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(all);
+            Ok(columns)
         };
         if workspace.is_dry() {
             let held: Vec<_> = redeals
@@ -536,9 +487,9 @@ impl<E: PairingCurve> Part<'_, E> {
                 .collect::<Result<_>>()?;
             let value = work()?;
             drop(held);
-            let _step = match phase == EXCHANGES[0] {
-                true => step!(workspace, "first exchange"),
-                false => step!(workspace, "second exchange"),
+            let _step = match index {
+                0 => step!(workspace, "first exchange"),
+                _ => step!(workspace, "second exchange"),
             };
             return Ok((run(redeals)?, value));
         }

@@ -33,6 +33,7 @@ mod columns;
 mod constraints;
 mod deal;
 mod device;
+mod device_rates;
 mod plan;
 mod quotient;
 mod rates;
@@ -55,8 +56,9 @@ use spillproof_engine::accelerator::{
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 
+pub use device_rates::DeviceRates;
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
-pub use rates::{DeviceRates, JobRates, Offload, Seconds};
+pub use rates::{JobRates, Offload, Seconds};
 pub use report::{DeviceReport, JobKind, Report};
 pub use request::{ParseOffloadError, Request, of_environment};
 pub use slots::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};

@@ -1,14 +1,16 @@
 //! Transforms of columns that are dealt to ranks, beside arkworks, and what they send.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ark_bn254::Fr;
 use ark_ff::Field;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::{self, Accelerator, Answer, Coset, Half, Lines, Panel, Sums, Totals};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof_engine::stream::{Deal, DealtTransforms, Transform, transform_twice};
 use spillproof_ranks::{Ranks, Settings, one_process};
 use spillproof_testing::columns::{place, scalars};
@@ -127,6 +129,103 @@ fn dealt_transforms_are_arkworks_for_every_number_of_ranks() {
                     let output = quotient.part(ranks, &deal, workspace, budget_bytes).unwrap();
                     quotient.check(ranks, &deal, budget_bytes, &output);
                 });
+            }
+        }
+    }
+}
+
+/// Makes panels by the formulas of their halves; every other one it leaves when half of its columns are written.
+#[derive(Debug, Default)]
+struct ByFormulas {
+    panels: AtomicUsize,
+}
+
+/// A half of the columns of a panel, row after row.
+fn half_of(values: &[Fr], panel: &Panel<'_>, half: &Half) -> Vec<Fr> {
+    let (r, width) = (1u64 << panel.log_rows, 1u64 << panel.log_columns);
+    let c = 1u64 << (half.log_n - panel.log_rows);
+    let element = |k: u64, at: u64| {
+        let j = panel.first_column + at;
+        let term = |i: u64| {
+            let shift = if half.is_second {
+                Fr::ONE
+            } else {
+                half.before.pow([c * i + j])
+            };
+            values[(i * width + at) as usize] * shift * half.omega.pow([c * i * k])
+        };
+        let sum: Fr = (0..r).map(term).sum();
+        match half.is_second {
+            true => sum * half.after.pow([c * k + j]),
+            false => sum * half.scale * half.omega.pow([k * j]),
+        }
+    };
+    (0..r)
+        .flat_map(|k| (0..width).map(move |at| element(k, at)))
+        .collect()
+}
+
+impl Accelerator for ByFormulas {
+    fn sums(&self, _: &mut Sums<'_>, _: &Budget) -> Result<Answer<Totals>> {
+        Ok(Answer::Declined("panels only".into()))
+    }
+
+    fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
+        Ok(Answer::Declined("panels only".into()))
+    }
+
+    fn quotient(&self, _: &mut Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+        Ok(Answer::Declined("panels only".into()))
+    }
+
+    fn panel(&self, job: &mut Panel<'_>, _: &Budget) -> Result<Answer<()>> {
+        const BYTES: usize = 32;
+        let (r, width) = (1usize << job.log_rows, 1usize << job.log_columns);
+        let lines = Lines {
+            first: 0,
+            step: width as u64,
+            count: r as u64,
+        };
+        let mut bytes = vec![0; r * width * BYTES];
+        job.input.read_lines(lines, &mut bytes)?;
+        let mut values: Vec<Fr> = bytes.chunks_exact(BYTES).map(Fr::decode).collect();
+        for half in &job.halves {
+            values = half_of(&values, job, half);
+        }
+        let stops = self.panels.fetch_add(1, Ordering::Relaxed) % 2 == 1;
+        let written = if stops { width.div_ceil(2) } else { width };
+        let rows = values.chunks(width).flat_map(|row| &row[..written]);
+        let bytes: Vec<u8> = rows
+            .flat_map(|value| {
+                let mut bytes = [0; BYTES];
+                value.encode(&mut bytes);
+                bytes
+            })
+            .collect();
+        job.output.write_lines(lines, &bytes)?;
+        Ok(match stops {
+            true => Answer::Declined("half way".into()),
+            false => Answer::Done(()),
+        })
+    }
+}
+
+/// Whatever an accelerator leaves half done, each rank's output is the same.
+#[test]
+fn panels_of_an_accelerator_are_those_of_the_processor() {
+    for log_n in [5, 8, 9] {
+        let quotient = Quotient::new(log_n);
+        for weights in [&[1][..], &[1, 1], &[1, 2, 3]] {
+            let deal = Deal::new(log_n, weights).unwrap();
+            for budget_bytes in [64 << 20, 1 << 21] {
+                let accelerator = Arc::new(ByFormulas::default());
+                on_ranks(weights.len(), 4096, 64 << 20, |ranks, workspace| {
+                    let accelerator = Arc::clone(&accelerator) as Arc<dyn Accelerator>;
+                    let workspace = workspace.clone().with_accelerator(accelerator);
+                    let output = quotient.part(ranks, &deal, &workspace, budget_bytes).unwrap();
+                    quotient.check(ranks, &deal, budget_bytes, &output);
+                });
+                assert!(accelerator.panels.load(Ordering::Relaxed) >= 9, "2^{log_n}");
             }
         }
     }

@@ -28,11 +28,16 @@ const BYTES: [u64; 3] = [32, 64, 128];
 
 /// The device of a rank, which makes all sums that fit it.
 fn device(ordinal: usize) -> Arc<GpuAccelerator> {
+    device_within(ordinal, MIB)
+}
+
+/// The same with so much page-locked memory.
+fn device_within(ordinal: usize, pinned_bytes: u64) -> Arc<GpuAccelerator> {
     let request = Request {
         choice: Choice::Device(ordinal),
         vram: ByteSize::Bytes(16 << 20),
         offload: Offload::Always,
-        pinned: ByteSize::Bytes(MIB),
+        pinned: ByteSize::Bytes(pinned_bytes),
         ..Request::default()
     };
     GpuAccelerator::open(&request)
@@ -228,8 +233,8 @@ fn each_rank_works_on_its_device() {
                 assert!(tables_bytes < 20 << 10, "{what}: {tables_bytes}");
                 assert!(pinned_bytes >= share * (scalar + g1), "{what}");
                 up_bytes += pinned_bytes;
-                // Of each panel one, of the tables of a pass one.
-                assert!(trace.hard_syncs() <= 4 + 9 + 3, "{what}: {}", trace.table());
+                // Of each panel one, of the tables of a pass one; of sums whose memory panels take, one a stream.
+                assert!(trace.hard_syncs() <= 4 + 9 + 3 + 3, "{what}: {}", trace.table());
             }
             // Nothing of H crosses twice, and z once for all four of its sums.
             let [scalar, g1, g2] = BYTES;
@@ -254,7 +259,8 @@ fn a_rank_whose_device_is_lost_goes_on() {
                 _ => 20 + calls * ((turn - 1) / 2) / 5,
             };
             driver.reset(2, 64 << 20);
-            let devices: Vec<_> = (0..2).map(device).collect();
+            // Chunks of a part of a panel's columns.
+            let devices: Vec<_> = (0..2).map(|ordinal| device_within(ordinal, 40 << 10)).collect();
             driver.fail_on(ordinal, nth, Code::LaunchFailed, is_lost);
             let of = |rank: usize| as_accelerator(&devices[rank]);
             let outcomes = job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of);
