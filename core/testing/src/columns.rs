@@ -43,15 +43,18 @@ impl Place {
         column_in(&self.workspace, values, Placement::Disk)
     }
 
-    /// Read-ahead that nobody waited for may still be under way.
     pub fn assert_nothing_held(&self) {
-        let budget = &self.workspace.budget;
-        let patience = Instant::now();
-        while budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
-        assert_eq!(budget.held_bytes(), 0, "{:?}", budget.report());
+        assert_nothing_held(&self.workspace.budget);
     }
+}
+
+/// Read-ahead that nobody waited for may still be under way.
+pub fn assert_nothing_held(budget: &Budget) {
+    let patience = Instant::now();
+    while budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    assert_eq!(budget.held_bytes(), 0, "{:?}", budget.report());
 }
 
 impl Drop for Place {

@@ -28,6 +28,7 @@ mod simulation;
 mod stock;
 mod together;
 
+use spillproof_testing::columns::assert_nothing_held;
 use spillproof_testing::watchdog;
 
 /// Which multi-opening.
@@ -90,7 +91,7 @@ fn in_session_of<T>(builder: SessionBuilder, work: impl FnOnce() -> T) -> T {
         work()
     };
     assert!(!active());
-    assert_eq!(session.budget().held_bytes(), 0, "{:?}", session.budget());
+    assert_nothing_held(session.budget());
     drop(session);
     assert_eq!(
         std::fs::read_dir(dir.path()).unwrap().count(),
