@@ -79,6 +79,8 @@ pub(super) struct Layout {
 /// The leases and the files of a dry run.
 pub(super) struct DryCells {
     share: Lease,
+    /// What of the share is not for blocks.
+    beside_bytes: u64,
     _places: Vec<Lease>,
     /// Of each array its digests and its file, until it is removed.
     files: Vec<Option<(Lease, DryFile)>>,
@@ -465,9 +467,11 @@ impl DryCells {
     pub fn new(layout: &Layout, dry_run: &Arc<DryRun>, more_bytes: u64) -> Result<Self> {
         let workspace = &layout.workspace;
         let share_bytes = layout.cut.share_bytes() + more_bytes;
+        let beside_bytes = share_bytes - layout.cut.cache_bytes() as u64;
         let blocks = || (0..layout.arrays).map(|array| layout.blocks(array));
         Ok(Self {
             share: (workspace.budget).lease_map(share_bytes, layout.name.clone())?,
+            beside_bytes,
             _places: blocks()
                 .map(|blocks| workspace.hold(blocks * size_of::<u32>() as u64, cache::PLACES))
                 .collect::<Result<_>>()?,
@@ -504,12 +508,13 @@ impl DryCells {
         }
     }
 
-    /// Drops an array, with its part of the share.
+    /// Drops an array, and gives back what the blocks of the others do not take.
     pub fn remove(&mut self, layout: &Layout, array: usize) {
         self.remove_file(array);
-        let freed_bytes = layout.cached_blocks(array) * layout.cut.block_bytes as u64;
-        self.share
-            .shrink_to(self.share.bytes().saturating_sub(freed_bytes));
+        let others = (self.files.iter().enumerate()).filter(|(_, file)| file.is_some());
+        let blocks: u64 = others.map(|(array, _)| layout.cached_blocks(array)).sum();
+        let kept_bytes = self.beside_bytes + blocks * layout.cut.block_bytes as u64;
+        self.share.shrink_to(kept_bytes.min(self.share.bytes()));
     }
 
     pub fn shrink_to(&mut self, layout: &mut Layout, share_bytes: u64) {

@@ -528,7 +528,7 @@ impl<M: Memory> Cache<M> {
         self.settle()
     }
 
-    /// Forgets an array, whose file goes; how many blocks of others are in memory.
+    /// Forgets an array, whose file goes; how many blocks of others are in memory, or were never written.
     pub fn remove(&mut self, array: usize) -> usize {
         for slot in &mut self.slots {
             if let Some(entry) = slot.take_if(|entry| entry.array == array) {
@@ -539,7 +539,9 @@ impl<M: Memory> Cache<M> {
             (array.frames, array.current) = (None, None);
             array.places.fill(ZEROS);
         }
-        self.slots.iter().flatten().count()
+        let others = self.arrays.iter().filter(|array| array.frames.is_some());
+        let in_memory = |array: &Array| array.places.iter().filter(|place| **place != STORED).count();
+        others.map(in_memory).sum()
     }
 
     /// Keeps `slots` slots, at least two for each array, and gives back the memory of the others.
