@@ -120,7 +120,12 @@ compiled! {
             cs: &ConstraintSystem<Self>,
             domain: &Domain<Self>,
         ) -> Result<AdviceCells<LimbCell, Self>>
-            = |workspace, cs, domain| AdviceCells::new(workspace, cs, domain, witness::fraction);
+            = |workspace, cs, domain| {
+                let mut cells = AdviceCells::new(workspace, cs, domain, witness::fraction)?;
+                // Their addresses are not given out.
+                cells.end_reading();
+                Ok(cells)
+            };
         /// Assigns an advice cell; without effect if there is no such cell.
         fn assign_limbs(
             cells: &mut AdviceCells<LimbCell, Self>,

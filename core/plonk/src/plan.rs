@@ -166,9 +166,11 @@ impl<F: ProverField> Shape<F> {
             let is_synthesized = self.inputs == Inputs::Made;
             let _step = is_synthesized.then(|| step!(workspace, "synthesize"));
             let mut values: Box<dyn AdviceSource<F>> = match is_synthesized {
-                true => Box::new(AdviceCells::<T, _>::new(workspace, cs, domain, |_| {
-                    Default::default()
-                })?),
+                true => {
+                    let mut cells = AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?;
+                    cells.end_reading();
+                    Box::new(cells)
+                }
                 false => Box::new(StoredAdvice::new(self.stored(workspace, cs.advice_columns())?)),
             };
             let mut witness = Witness::new(workspace, cs, domain, public, instance);

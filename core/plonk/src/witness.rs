@@ -294,15 +294,17 @@ fn of_phase(phases: &[usize], phase: usize) -> Vec<usize> {
 }
 
 /// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until
-/// this is dropped. A cell that is never assigned is all zero bytes, and takes no space.
+/// this is dropped, or, once no address is read any more ([`Self::end_reading`]), until their column is made.
+/// A cell that is never assigned is all zero bytes, and takes no space.
 ///
 /// Memory: the share of the cells.
 pub struct AdviceCells<T: Cell, F = Scalar> {
     cells: Addressed<T>,
-    /// Bytes of the share that stay when cells are only read.
-    reading_bytes: u64,
-    /// Whether a column's cells go when the column is made: no later phase reads them.
+    /// Bytes of the share that stay when columns are made: with cells that stay, and with cells that go.
+    reading_bytes: [u64; 2],
+    /// Whether a column's cells go when the column is made.
     are_removed: bool,
+    has_one_phase: bool,
     fraction: fn(&T) -> (F, Option<F>),
 }
 
@@ -337,12 +339,13 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
     ) -> Result<Self> {
         let columns = cs.advice_columns();
         let make = || {
-            let (shape, are_removed) = ((columns, domain.rows()), cs.phases() == 1);
-            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape, are_removed);
-            let share_bytes = match are_removed {
-                true => Addressed::<T>::writing_share_bytes(workspace, shape, are_removed),
+            let (shape, has_one_phase) = ((columns, domain.rows()), cs.phases() == 1);
+            let reading_bytes = [false, true]
+                .map(|are_removed| Addressed::<T>::reading_share_bytes(workspace, shape, are_removed));
+            let share_bytes = match has_one_phase {
+                true => Addressed::<T>::writing_share_bytes(workspace, shape, true),
                 // Other columns are committed to between.
-                false => reading_bytes,
+                false => reading_bytes[0],
             };
             let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
             if !cells.is_checked() {
@@ -354,15 +357,22 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
                     );
                 });
             }
-            cells.assume_written(reading_bytes);
+            cells.assume_written(reading_bytes[usize::from(has_one_phase)]);
             Ok(Self {
                 cells,
                 reading_bytes,
-                are_removed,
+                are_removed: false,
+                has_one_phase,
                 fraction,
             })
         };
         Ok(workspace.run_here(make)?)
+    }
+
+    /// No thread reads a cell by its address any more, since synthesis has returned or gives out no addresses.
+    /// Without effect where a later phase may read cells of an earlier one.
+    pub fn end_reading(&mut self) {
+        self.are_removed = self.has_one_phase;
     }
 
     /// Assigns a cell, and gives its address; none if there is no such cell.
@@ -381,7 +391,8 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
 impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     /// Makes room in memory: cells are read now, column by column.
     fn assigned(&mut self) -> Result<()> {
-        Ok(self.cells.keep_for_reading(self.reading_bytes)?)
+        let reading_bytes = self.reading_bytes[usize::from(self.are_removed)];
+        Ok(self.cells.keep_for_reading(reading_bytes)?)
     }
 
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {

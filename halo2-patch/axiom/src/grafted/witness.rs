@@ -156,6 +156,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
                 }
             }
             if committing.witness.phase() < phases {
+                cells.end_reading();
                 committing.end(&mut cells)?;
             }
         }

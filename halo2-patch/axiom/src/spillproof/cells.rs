@@ -2,7 +2,8 @@
 //!
 //! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do
 //! we, into [`Addressed`](spillproof_engine::column::Addressed) cells. They live until [`AdviceCells`] is
-//! dropped, which its owner does when the circuit's synthesis has returned.
+//! dropped, or until their columns are made after [`AdviceCells::end_reading`]: its owner does both when the
+//! circuit's synthesis has returned, not when a circuit ends its phase itself.
 //!
 //! Shapes: `columns` times `rows` cells of nine words: the variant's number, and the limbs of numerator and
 //! denominator, which is how `Assigned<Fr>` is laid out (it is `repr(u8)` by a graft). Words that a variant
@@ -127,6 +128,7 @@ impl AdviceCells<Fr> {
     ) -> spillproof_plonk::Result<impl Iterator<Item = spillproof_plonk::Result<Column<Scalar>>> + 'c> {
         let tail = vec![Scalar::default(); cs.unusable_rows()];
         let cells = &mut self.cells.0;
+        cells.end_reading();
         cells.assigned()?;
         Ok((0..cs.advice_columns()).map(move |index| cells.column(workspace, index, &tail)))
     }
@@ -157,9 +159,14 @@ impl<F: Field> AdviceCells<F> {
         let address = self.cells.assign(column, row, value).cast::<Assigned<F>>();
         // SAFETY: `F` is `Fr`, or the downcast had failed, and the words of an `AdviceCell` are those of an
         // `Assigned<Fr>` (a test compares them). The cell stays where it is while it lives, and holds a value
-        // here. That no code reads through the reference after the map is gone, or while the cell is assigned
+        // here. That no code reads through the reference after the cell is gone, or while it is assigned
         // once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
+    }
+
+    /// Synthesis has returned, so no reference is read any more.
+    pub(crate) fn end_reading(&mut self) {
+        self.cells.0.end_reading();
     }
 
     /// Ends a phase of the witness: see [`ProverCurve::commit_phase`].

@@ -101,6 +101,7 @@ list! {
     Publics: Publics,
     Selected: Selected,
     Random: Random,
+    OnePhaseEnded: Phases<1, true>,
     TwoPhases: Phases<2, false>,
     TwoPhasesEnded: Phases<2, true>,
     ThreePhases: Phases<3, false>,

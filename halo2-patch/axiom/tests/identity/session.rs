@@ -221,6 +221,18 @@ fn challenges_of_two_phases() {
     at_every_size::<Phases<2, true>, stock::phases::Phases<2, true>>(1);
 }
 
+/// Cells that have left memory come back for a circuit that reads them after the end of its only phase.
+#[test]
+fn a_phase_that_its_circuit_ends() {
+    at_every_size::<Phases<1, true>, stock::phases::Phases<1, true>>(1);
+    compare::<Phases<1, true>, stock::phases::Phases<1, true>>(
+        Plan::plain(14),
+        &[Scheme::Shplonk],
+        2 * MIB,
+        &[2],
+    );
+}
+
 /// Stock's prover stops at the end of a third phase, so there is nothing to compare with; its verifier knows
 /// three.
 #[test]

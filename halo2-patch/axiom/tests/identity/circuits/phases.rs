@@ -1,11 +1,11 @@
 //! Challenges: a first phase's column, folded with a challenge in a second phase, and in a third.
 //!
-//! Columns: advice `a` (first phase), `folded` (second), `again` (third, if there is one), fixed `q`; one
+//! Columns: advice `a` (first phase), `folded` (second), `again` (third, if there are these phases), fixed `q`; one
 //! instance. Gates: `q (folded(next) - folded c - a)`, and the same of `folded` with the second phase's
 //! challenge.
 //!
 //! A circuit may be synthesised once for each phase, or end its phases itself: then it goes on with the
-//! references that it was given in the phase before.
+//! references that it was given in the phase before, and reads them once more after the last one.
 
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::Fr;
@@ -65,13 +65,16 @@ impl<const PHASES: usize, const ENDS_THEM: bool> Circuit<Fr> for Phases<PHASES, 
 
     fn configure(cs: &mut ConstraintSystem<Fr>) -> PhasesConfig {
         let a = cs.advice_column_in(FirstPhase);
-        let first = cs.challenge_usable_after(FirstPhase);
-        let folded = cs.advice_column_in(SecondPhase);
-        // Squeezed whether it is used or not.
-        let second = cs.challenge_usable_after(SecondPhase);
-        let mut folds = vec![(folded, a, first)];
-        if PHASES == 3 {
-            folds.push((cs.advice_column_in(ThirdPhase), folded, second));
+        let mut folds = Vec::new();
+        if PHASES > 1 {
+            let first = cs.challenge_usable_after(FirstPhase);
+            let folded = cs.advice_column_in(SecondPhase);
+            folds.push((folded, a, first));
+            // Squeezed whether it is used or not.
+            let second = cs.challenge_usable_after(SecondPhase);
+            if PHASES == 3 {
+                folds.push((cs.advice_column_in(ThirdPhase), folded, second));
+            }
         }
         let q = cs.fixed_column();
         let instance = cs.instance_column();
@@ -105,7 +108,7 @@ impl<const PHASES: usize, const ENDS_THEM: bool> Circuit<Fr> for Phases<PHASES, 
             || "rows",
             |mut region| {
                 let mut column: Vec<Value<Assigned<Fr>>> = Vec::new();
-                let mut output = None;
+                let (mut references, mut output) = (Vec::new(), None);
                 for row in 0..rows {
                     let value = self.values.field(row, 0);
                     // Every third as a fraction.
@@ -121,6 +124,7 @@ impl<const PHASES: usize, const ENDS_THEM: bool> Circuit<Fr> for Phases<PHASES, 
                     };
                     let cell = region.assign_advice(config.a, row, witness);
                     column.push(cell.value().map(|value| **value));
+                    references.push((cell.value().map(|value| *value), witness));
                     output.get_or_insert(cell.cell());
                     if row + 1 != rows {
                         region.assign_fixed(config.q, row, Fr::one());
@@ -150,6 +154,11 @@ impl<const PHASES: usize, const ENDS_THEM: bool> Circuit<Fr> for Phases<PHASES, 
                 }
                 if ENDS_THEM {
                     region.next_phase();
+                    for (reference, witness) in references {
+                        let _ = reference
+                            .zip(witness)
+                            .map(|(value, witness)| assert_eq!(*value, witness));
+                    }
                 }
                 Ok(output)
             },
