@@ -15,8 +15,8 @@ use super::device::Device;
 use super::rates::{Reads, Worth, seconds};
 use super::stop::Stop;
 use crate::constraints::{ConstraintsPlan, ConstraintsShape, DeviceConstraints};
-use crate::error::{BoxedError, Error};
-use crate::ntt::{ELEMENT_BYTES, NttSlots, NttSpec};
+use crate::error::BoxedError;
+use crate::ntt::{ELEMENT_BYTES, NttSpec};
 use crate::ring::Source;
 
 /// The lengths of a job.
@@ -95,14 +95,16 @@ pub(super) fn quotient(
         by_the_processor,
         is_beside: true,
     };
-    if !worth.with_reads(reads) {
-        slots.upload.unstage();
-        device.slots.keep(slots);
-        if let Some((id, witness)) = there {
-            device.columns.keep(id, witness);
+    let what = "the coefficients of constraints";
+    let mut slots = match device.slots.worth_its_reads(slots, reads, worth, what) {
+        Ok(slots) => slots,
+        Err(stop) => {
+            if let Some((id, witness)) = there {
+                device.columns.keep(id, witness);
+            }
+            return Err(stop);
         }
-        return Err(Stop::slow_reads("the coefficients of constraints"));
-    }
+    };
     tracing::debug!(?plan, is_there, "constraints on the device");
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
@@ -112,13 +114,12 @@ pub(super) fn quotient(
     };
     let mut system =
         device.making_room(|vram, kernels| DeviceConstraints::new((vram, kernels), plan, transforms))?;
-    let ends = NttSlots {
-        upload: &mut slots.upload,
-        download: slots.download.as_mut().ok_or(Error::Unusable {
-            what: "a job without slots for its download",
-        })?,
-    };
-    let is_right = system.run(ends, &mut feed, (witness.buffer(), is_there), &mut **output)?;
+    let is_right = system.run(
+        slots.both_ways()?,
+        &mut feed,
+        (witness.buffer(), is_there),
+        &mut **output,
+    )?;
     device.slots.keep(slots);
     if let Some(id) = id {
         device.columns.keep(id, witness);

@@ -12,7 +12,7 @@ use spillproof_kernels::vector;
 use super::columns::column_of;
 use super::device::Device;
 use super::rates::{Reads, Worth, seconds};
-use super::slots::{DOWNLOAD_SLOTS, JobSlots, UPLOAD_SLOTS};
+use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error, Values};
 use crate::program::{DeviceProgram, Instruction, Operand, Operation, ProgramKernels, Query, Target};
@@ -21,6 +21,9 @@ use crate::ring::Source;
 
 /// The free memory of the host is divided by this, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
+
+/// What is read for a job.
+const WHAT: &str = "the columns of a quotient";
 
 /// A coset job without its ends.
 #[derive(Debug, Clone, Copy)]
@@ -130,33 +133,16 @@ pub(super) fn compute(
         by_the_processor,
         is_beside: true,
     };
-    let mut slots = worth_its_reads(device, slots, reads, worth)?;
-    let download = slots.download.as_mut().ok_or(Error::Unusable {
-        what: "a job without slots for its download",
-    })?;
+    let mut slots = device.slots.worth_its_reads(slots, reads, worth, WHAT)?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let mut on_coset = device.making_room(|vram, kernels| {
         DeviceCoset::new(vram, kernels, program.clone(), plan.clone(), constants)
     })?;
-    on_coset.compute(&mut slots.upload, download, &mut source, &mut sink)?;
+    let ends = slots.both_ways()?;
+    on_coset.compute(ends.upload, ends.download, &mut source, &mut sink)?;
     device.slots.keep(slots);
     Ok(())
-}
-
-/// The slots of a job whose first ones are filled, if its columns come fast enough.
-fn worth_its_reads(
-    device: &Device,
-    mut slots: JobSlots,
-    reads: Reads,
-    worth: &mut Worth,
-) -> Result<JobSlots, Stop> {
-    if worth.with_reads(reads) {
-        return Ok(slots);
-    }
-    slots.upload.unstage();
-    device.slots.keep(slots);
-    Err(Stop::slow_reads("the columns of a quotient"))
 }
 
 /// The coefficients that come from the host, one column after the other.
@@ -282,12 +268,10 @@ pub(super) fn compute_of(
         by_the_processor,
         is_beside: true,
     };
-    let mut slots = worth_its_reads(device, slots, reads, worth)?;
-    let download = slots.download.as_mut().ok_or(Error::Unusable {
-        what: "a job without slots for its download",
-    })?;
+    let mut slots = device.slots.worth_its_reads(slots, reads, worth, WHAT)?;
     let turn = gpu.take_turn();
-    on_coset.compute_of(&mut slots.upload, download, (&columns, &mut source), &mut sink)?;
+    let ends = slots.both_ways()?;
+    on_coset.compute_of(ends.upload, ends.download, (&columns, &mut source), &mut sink)?;
     drop((on_coset, turn));
     for (id, column) in kept {
         device.columns.keep(id, column);

@@ -13,9 +13,11 @@ use std::ops::RangeInclusive;
 
 use spillproof_engine::budget::{Budget, ByteSize, Lease, Spares};
 
+use super::rates::{Reads, Worth};
 use super::stop::Stop;
 use crate::budget::PINNED_MEMORY;
 use crate::error::A_PINNED_SLOT;
+use crate::ntt::NttSlots;
 use crate::ring::{Download, Upload};
 use crate::{Caching, Error, Gpu, Pinned, Result};
 
@@ -150,6 +152,18 @@ pub(super) struct JobSlots {
     download_lease: Option<Lease>,
 }
 
+impl JobSlots {
+    /// Both ends of a job that writes, too.
+    pub fn both_ways(&mut self) -> Result<NttSlots<'_>> {
+        Ok(NttSlots {
+            upload: &mut self.upload,
+            download: self.download.as_mut().ok_or(Error::Unusable {
+                what: "a job without slots for its download",
+            })?,
+        })
+    }
+}
+
 impl SlotCache {
     /// A cache without slots, for one of `devices` devices.
     pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {
@@ -245,6 +259,22 @@ impl SlotCache {
             self.spares.keep(SlotSet::Back(download), lease);
         }
         self.spares.keep(SlotSet::Up(slots.upload), slots.upload_lease);
+    }
+
+    /// The slots of a job whose first ones are filled, if its data comes fast enough; else they are kept.
+    pub fn worth_its_reads(
+        &self,
+        mut slots: JobSlots,
+        reads: Reads,
+        worth: &mut Worth,
+        what: &str,
+    ) -> Result<JobSlots, Stop> {
+        if worth.with_reads(reads) {
+            return Ok(slots);
+        }
+        slots.upload.unstage();
+        self.keep(slots);
+        Err(Stop::slow_reads(what))
     }
 
     /// Gives back the slots that are kept.

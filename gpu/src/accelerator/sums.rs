@@ -191,12 +191,11 @@ fn run_passes(
                     },
                     is_beside: true,
                 };
-                if at == 0 && !outcome.worth.with_reads(reads) {
-                    slots.upload.unstage();
-                    device.slots.keep(slots);
-                    return Err(Stop::slow_reads("the points and scalars of sums"));
+                let what = "the points and scalars of sums";
+                match at {
+                    0 => device.slots.worth_its_reads(slots, reads, outcome.worth, what)?,
+                    _ => slots,
                 }
-                slots
             }
         };
         let next = passes

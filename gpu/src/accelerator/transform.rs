@@ -15,8 +15,7 @@ use super::device::Device;
 use super::rates::{Reads, Worth, seconds};
 use super::slots::JobSlots;
 use super::stop::Stop;
-use crate::error::Error;
-use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec, PanelPlan};
+use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSpec, PanelPlan};
 
 /// The plan of a transform of 2^`log_n` elements.
 pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
@@ -123,23 +122,13 @@ pub(super) fn panel(device: &mut Device, job: &mut Panel<'_>, budget: &Budget) -
     let _turn = gpu.take_turn();
     let ntt = device.panel(plan, &job.halves)?;
     ntt.run(
-        both_ways(&mut slots)?,
+        slots.both_ways()?,
         job.first_column,
         &mut *job.input,
         &mut *job.output,
     )?;
     device.slots.keep(slots);
     Ok(())
-}
-
-/// The slots of a job that writes, too.
-fn both_ways(slots: &mut JobSlots) -> Result<NttSlots<'_>, Error> {
-    Ok(NttSlots {
-        upload: &mut slots.upload,
-        download: slots.download.as_mut().ok_or(Error::Unusable {
-            what: "a job without slots for its download",
-        })?,
-    })
 }
 
 /// The ends of a transform.
@@ -210,7 +199,7 @@ pub(super) fn transform_elements(
         return Ok(false);
     }
     let _turn = gpu.take_turn();
-    let slots = both_ways(slots)?;
+    let slots = slots.both_ways()?;
     let ntt = device.ntt(job.plan, job.transform)?;
     match there {
         Some((id, column)) => {
