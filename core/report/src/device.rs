@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-/// What a device, or all of them, have been asked for.
+/// Bytes that crossed to devices and back, and the work that they were given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Counts {
     /// Bytes that went to devices from page-locked memory of the host.

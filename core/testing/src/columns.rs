@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// Read-ahead that nobody waited for may still be under way.
+/// Asserts that all bytes come back. A read that nobody waits for may give its own back late.
 pub fn assert_nothing_held(budget: &Budget) {
     let patience = Instant::now();
     while budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {

@@ -82,7 +82,7 @@ struct ByDevice {
     left_to_others: Vec<Left>,
 }
 
-/// What one device was asked for.
+/// The bytes that crossed to a device and back, and the work that it was given.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Transfers {
     device: usize,

@@ -333,7 +333,7 @@ impl Budget {
         bytes <= self.column_room_bytes()
     }
 
-    /// The longest of those that is kept in memory.
+    /// The bytes of the longest column that is kept in memory.
     pub(crate) fn column_room_bytes(&self) -> u64 {
         self.room_bytes(|reserve| reserve.column_bytes)
     }

@@ -434,7 +434,7 @@ impl Layout {
         ((stored + arrays - 1 - array as u64) / arrays).min(self.blocks(array))
     }
 
-    /// Those that are in memory then.
+    /// The blocks of an array that are in memory then.
     fn cached_blocks(&self, array: usize) -> u64 {
         self.blocks(array) - self.stored_blocks(array)
     }

@@ -22,7 +22,7 @@ use spillproof_engine::stream::all_gather;
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_ranks::Ranks;
 
-use super::{SCALAR_BYTES, Shares, encode};
+use super::{EXCHANGES, SCALAR_BYTES, Shares, encode};
 use crate::proof::public_signals_of;
 use crate::{PairingCurve, ProvingKey};
 
@@ -37,8 +37,6 @@ pub(super) enum Sum {
 }
 
 const SUMS: [Sum; 5] = [Sum::A, Sum::B1, Sum::B2, Sum::C, Sum::H];
-/// Exchanges of a proof.
-const EXCHANGES: usize = 2;
 
 const DIGEST_BYTES: usize = 32;
 type Digest = [u8; DIGEST_BYTES];
@@ -78,7 +76,7 @@ pub(super) struct Notes {
     witness: Option<Digest>,
     /// The points of sums, by [`Sum`].
     sums: [Option<Vec<u8>>; SUMS.len()],
-    exchanges: [Option<Came>; EXCHANGES],
+    exchanges: [Option<Came>; EXCHANGES.len()],
     random: Option<Vec<u8>>,
     /// Whether an accelerator has taken part, in this run or in one before.
     accelerated: bool,
@@ -212,17 +210,17 @@ impl Keeping {
             for (has, came) in has.iter_mut().zip(&kept.exchanges) {
                 *has = u8::from(came.as_ref().is_some_and(|came| came.passes == passes));
             }
-            has[EXCHANGES] |= u8::from(kept.accelerated);
+            has[EXCHANGES.len()] |= u8::from(kept.accelerated);
         }
         let all = all_gather(ranks, &has)?;
         if let Some(mut kept) = self.kept()
             && !kept.accelerated
-            && all.iter().any(|has| has.get(EXCHANGES) == Some(&1))
+            && all.iter().any(|has| has.get(EXCHANGES.len()) == Some(&1))
         {
             kept.note(&Note::Accelerated)?;
         }
         let have = |exchange: &usize| all.iter().all(|has| has.get(*exchange) == Some(&1));
-        Ok((0..EXCHANGES).rev().find(have).map_or(0, |last| last + 1))
+        Ok((0..EXCHANGES.len()).rev().find(have).map_or(0, |last| last + 1))
     }
 
     /// The columns that came in an exchange, as they were in the earlier run.
@@ -413,7 +411,7 @@ impl Note {
                     len: u64::from_le_bytes(*len),
                     frame_bytes: u32::from_le_bytes(*frame_bytes),
                 };
-                (rest.is_empty() && exchange < EXCHANGES).then_some(Self::Came(exchange, came))
+                (rest.is_empty() && exchange < EXCHANGES.len()).then_some(Self::Came(exchange, came))
             }
             _ => None,
         }

@@ -2,13 +2,14 @@
 
 use super::super::PairingCurve;
 use super::super::proof::{Proof, Sums};
+use super::EXCHANGES;
 
 /// What a rank knows when all sums have been added up.
 pub struct Made<E: PairingCurve> {
     /// Its own.
     pub sums: Sums<E>,
     /// In the order of exchanges.
-    pub exchanged: [Exchanged; 2],
+    pub exchanged: [Exchanged; EXCHANGES.len()],
     pub random: [E::Scalar; 2],
     pub told: Told<E>,
 }

@@ -385,6 +385,25 @@ fn pieces_cut_anew() {
     });
 }
 
+/// Cells that are all assigned, with shares of memory while they are written and while they are read.
+fn advice_cells(
+    workspace: &Workspace,
+    shape @ (arrays, rows): (usize, u64),
+    [writing_bytes, reading_bytes]: [u64; 2],
+) -> Result<Addressed<Fr>> {
+    let mut cells = Addressed::zeroed(workspace, "advice cells", writing_bytes, shape)?;
+    cells.assume_written(reading_bytes);
+    if !workspace.is_dry() {
+        for row in 0..rows {
+            for array in 0..arrays {
+                cells.set(array, row, Fr::from(row + 1))?;
+            }
+        }
+    }
+    cells.keep_for_reading(reading_bytes)?;
+    Ok(cells)
+}
+
 #[test]
 fn cells() {
     compare("indicator", 0, |workspace, _| {
@@ -407,34 +426,17 @@ fn cells() {
     });
     compare("witness columns", 0, |workspace, _| {
         let shape @ (arrays, _) = (2, ROWS);
-        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, shape, false);
-        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, shape, false);
-        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", writing_bytes, shape)?;
-        cells.assume_written(reading_bytes);
-        if !workspace.is_dry() {
-            for row in 0..ROWS {
-                for array in 0..arrays {
-                    cells.set(array, row, Fr::from(row + 1))?;
-                }
-            }
-        }
-        cells.keep_for_reading(reading_bytes)?;
+        let share = |of: fn(&Workspace, (usize, u64), bool) -> u64| of(workspace, shape, false);
+        let reading_bytes = share(Addressed::<Fr>::reading_share_bytes);
+        let writing_bytes = share(Addressed::<Fr>::writing_share_bytes);
+        let mut cells = advice_cells(workspace, shape, [writing_bytes, reading_bytes])?;
         let mut column =
             |array| witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail());
         (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
     });
     compare("witness columns whose cells go", 0, |workspace, _| {
         let (shape @ (arrays, _), share_bytes) = ((3, ROWS), workspace.budget.available_bytes() / 2);
-        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", share_bytes, shape)?;
-        cells.assume_written(share_bytes);
-        if !workspace.is_dry() {
-            for row in 0..ROWS {
-                for array in 0..arrays {
-                    cells.set(array, row, Fr::from(row + 1))?;
-                }
-            }
-        }
-        cells.keep_for_reading(share_bytes)?;
+        let mut cells = advice_cells(workspace, shape, [share_bytes; 2])?;
         let mut column = |array| {
             let column = witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail())?;
             cells.remove(array)?;

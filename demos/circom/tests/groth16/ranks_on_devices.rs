@@ -382,6 +382,17 @@ fn a_wrong_quotient_is_made_again_by_all() {
     );
 }
 
+/// The messages of the second of two ranks without devices.
+fn messages_of(statement: &Statement<Bn254>, shares: (&[u64], Cut)) -> u64 {
+    let plan = FaultPlan::none();
+    let mut counted = transports(2);
+    counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
+    for outcome in job(statement, counted, shares, None, &|_| None) {
+        statement.check(outcome.proof);
+    }
+    plan.messages()
+}
+
 /// A job ends with wrong sums in a checkpoint, at each of its last messages: the next one, which has no device, finds
 /// that they are wrong, and makes the proof of the first random values.
 #[test]
@@ -392,14 +403,9 @@ fn what_a_checkpoint_has_of_a_device_is_not_trusted() {
         |driver| {
             let statement = Statement::<Bn254>::new(10, 300);
             let shares = (&[1, 1][..], Cut::Layout);
-            let plan = FaultPlan::none();
-            let mut counted = transports(2);
-            counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
-            for outcome in job(&statement, counted, shares, None, &|_| None) {
-                statement.check(outcome.proof);
-            }
+            let messages = messages_of(&statement, shares);
             let mut made_again = 0;
-            for message in plan.messages().saturating_sub(4)..plan.messages() {
+            for message in messages.saturating_sub(4)..messages {
                 driver.reset(2, 64 << 20);
                 let dir = tempfile::tempdir().expect("a folder");
                 let devices: Vec<_> = (0..2).map(device).collect();
@@ -440,13 +446,8 @@ fn what_a_checkpoint_has_of_another_rank_s_device_is_not_trusted() {
         |driver| {
             let statement = Statement::<Bn254>::new(13, 300);
             let shares = (&[1, 1][..], Cut::Layout);
-            let plan = FaultPlan::none();
-            let mut counted = transports(2);
-            counted[1] = Arc::new(Faulty::new(Arc::clone(&counted[1]), plan.clone()));
-            for outcome in job(&statement, counted, shares, None, &|_| None) {
-                statement.check(outcome.proof);
-            }
-            for message in plan.messages().saturating_sub(3)..plan.messages() {
+            let messages = messages_of(&statement, shares);
+            for message in messages.saturating_sub(3)..messages {
                 driver.reset(1, 64 << 20);
                 let dir = tempfile::tempdir().expect("a folder");
                 let first = device(0);
