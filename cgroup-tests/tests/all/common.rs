@@ -66,14 +66,34 @@ pub fn without_the_binary() -> RwLockReadGuard<'static, ()> {
 /// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the
 /// target folder's disk: the system's folder for temporary files may be memory.
 pub fn spillproof(limit_bytes: u64, arguments: &str) -> Option<Outcome> {
-    in_group(binary("spillproof"), limit_bytes, arguments)
+    in_group(binary("spillproof"), limit_bytes, arguments, cold::evict)
 }
 
-/// The same for any program.
-pub fn in_group(program: &Path, limit_bytes: u64, arguments: &str) -> Option<Outcome> {
+/// The control: the same work in memory, by any program, which must be killed; none if no group can be had.
+///
+/// The limit does not count the program's code. If it did, and the data came to a rest just below it, the kernel would
+/// take the code's pages from the group and read them again, for minutes, before it killed the program.
+///
+/// # Panics
+/// If the program lives: then the limit limits nothing.
+pub fn is_killed(program: &str, limit_bytes: u64, arguments: &str) -> Option<()> {
+    let control = in_group(binary(program), limit_bytes, arguments, cold::read_in)?;
+    assert!(
+        control.is_oom_killed(),
+        "vacuous: the same work in memory lives under this limit too: {control:?}"
+    );
+    Some(())
+}
+
+fn in_group(
+    program: &Path,
+    limit_bytes: u64,
+    arguments: &str,
+    prepare: fn(&Path) -> std::io::Result<()>,
+) -> Option<Outcome> {
     let _alone = alone();
     let group = group_or_skip(limit_bytes)?;
-    cold::evict(program).expect("the program's file can leave the page cache");
+    prepare(program).expect("the program's file can be read");
     let environment = [("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))];
     let outcome = group
         .run(program, arguments.split_whitespace(), &environment, TIMEOUT)
