@@ -641,6 +641,9 @@ fn a_plan_over_ranks_says_what_is_sent() {
     );
     let none = run(dir, "groth16 plan c.zkey --ranks 4 --share 1,1 --memory 16MiB");
     assert_eq!(none.status.code(), Some(2), "{none:?}");
-    let none = run(dir, "groth16 plan c.zkey --gpu auto --memory 16MiB");
+    let none = run(
+        dir,
+        "groth16 plan c.zkey --ranks 4 --gpu auto --offload always --memory 16MiB",
+    );
     assert_eq!(none.status.code(), Some(2), "{none:?}");
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use spillproof_engine::budget::ByteSize;
 use spillproof_groth16::Cut;
 
-use super::{Gpu, Pairing, size};
+use super::{Gpu, Pairing, ProofOn, size};
 
 /// How a proof is dealt out to ranks.
 #[derive(Debug, Clone, Args)]
@@ -87,9 +87,10 @@ pub struct PlannedRanks {
     /// the place of this machine.
     #[arg(long, value_name = LINK, default_value_t = LinkOf::Named(LinkName::TenGigabit), requires = "ranks")]
     pub link: LinkOf,
-    /// GPUs, one a rank: their rates are measured here, unless the link's file has them.
+    /// GPUs: which jobs they would do. With --ranks, one a rank: their rates are measured here, unless the link's file
+    /// has them.
     #[command(flatten)]
-    pub gpu: Gpu,
+    pub gpu: ProofOn,
     /// Draw the seconds by number of ranks, over each link, into this file.
     #[arg(long, value_name = "FILE", requires = "ranks")]
     pub svg: Option<PathBuf>,

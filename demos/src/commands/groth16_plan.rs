@@ -11,17 +11,17 @@ use spillproof_engine::accelerator::Answer;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
-use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::Offload;
 use spillproof_groth16::{Cut, Shape};
 
 use super::groth16_key::Key;
 use super::on_gpu::{LinkBetween, OnGpu};
 use super::plan;
+use super::plan_on_gpu::{self, OnGpus};
 use super::plan_ranks::{self, CutSeconds, PhaseSeconds, PricedCut, Reach, Speeds};
 use super::plan_table::{Place, Rung};
 use super::reach_svg;
-use crate::args::{Global, LinkOf, PlannedRanks, Sharing};
+use crate::args::{Global, LinkOf, OffloadName, PlannedRanks, Sharing};
 use crate::failure::Failure;
 use crate::link::KnownLink;
 use crate::output::Output;
@@ -148,7 +148,7 @@ fn plan_over_ranks(global: &Global, file: &Path, ranks: usize, on: &PlannedRanks
     let mut run = Run::start(global);
     let svg = on.svg.as_deref().map(Output::create).transpose()?;
     let alone = Neighbours { rank: 0, ranks: 1 };
-    let gpu = OnGpu::open_of_rank(&on.gpu, Offload::Measured, alone, false)?;
+    let gpu = OnGpu::open_of_rank(&on.gpu.gpu, Offload::Measured, alone, false)?;
     let session = run.session(ByteSize::Auto)?;
     let summary = summary_of(&session, file)?;
     let (shape, asked) = ((&summary.shape, summary.curve), cut.cut());
@@ -221,6 +221,8 @@ struct Planned {
     /// Plans within other budgets, if they were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ladder: Vec<Rung>,
+    /// The jobs that GPUs would do, if they were asked for.
+    gpu: Option<OnGpus>,
 }
 
 /// Plans a proof with a key, over ranks if some are asked for.
@@ -228,16 +230,19 @@ struct Planned {
 /// # Errors
 /// The engine's, and those of the user's files.
 pub fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &PlannedRanks) -> Result<()> {
+    on.gpu.check_options()?;
     if let Some(ranks) = on.ranks {
+        if on.gpu.offload != OffloadName::Measured {
+            return Err(Failure::Usage(
+                "--offload is for a plan without --ranks: with them, each job counts where it is quicker"
+                    .into(),
+            ));
+        }
         return plan_over_ranks(global, file, ranks as usize, on);
     }
-    if on.gpu.gpu != Choice::Off {
-        return Err(Failure::Usage(
-            "--gpu plans a rank for each GPU: say with --ranks how many".into(),
-        ));
-    }
     let mut run = Run::start(global);
-    let session = run.session(ByteSize::Auto)?;
+    let gpu = OnGpu::open(&on.gpu.gpu, on.gpu.offload.into())?;
+    let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
     let summary = summary_of(&session, file)?;
     let shape = (&summary.shape, summary.curve);
     let planned = |budget_bytes| -> Result<Plan> { Ok(plan_of(&session, file, shape, budget_bytes)?) };
@@ -256,6 +261,10 @@ pub fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &Planne
         true => place.ladder(&ladder),
         false => place.steps(&plan),
     });
+    let on_gpus = plan_on_gpu::planned(&gpu, &session, || None, &plan)?;
+    if let Some(on_gpus) = &on_gpus {
+        run.say(on_gpus.said());
+    }
     let total = plan.of(None);
     let outcome = Planned {
         key,
@@ -266,6 +275,7 @@ pub fn plan_key(global: &Global, file: &Path, asks_for_ladder: bool, on: &Planne
         rates,
         plan,
         ladder,
+        gpu: on_gpus,
     };
     run.finish_without_table("groth16 plan", &outcome)?;
     Ok(())

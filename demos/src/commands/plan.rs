@@ -75,7 +75,7 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
         true => place.ladder(&ladder),
         false => place.steps(&plan),
     });
-    let on_gpus = plan_on_gpu::planned(&gpu, &session, || planned.numerator(), &plan)?;
+    let on_gpus = plan_on_gpu::planned(&gpu, &session, || Some(planned.numerator()), &plan)?;
     if let Some(on_gpus) = &on_gpus {
         run.say(on_gpus.said());
     }

@@ -1,4 +1,4 @@
-//! `spillproof plan --gpu`: which jobs of keys and a proof GPUs would do, how, and in what time.
+//! `--gpu` of `spillproof plan` and `groth16 plan`: which jobs of keys and a proof GPUs would do, how, and in what time.
 
 use halo2_axiom::spillproof::Numerator as PlannedNumerator;
 use serde::Serialize;
@@ -95,14 +95,15 @@ enum How {
     },
 }
 
-/// The jobs of a plan that the GPUs of the command line would do; `None` if none was asked for.
+/// The jobs of a plan that the GPUs of the command line would do; `None` if none was asked for. A plan with cosets has a
+/// numerator.
 ///
 /// # Errors
 /// The engine's.
 pub fn planned(
     gpu: &OnGpu,
     session: &Session,
-    numerator: impl FnOnce() -> PlannedNumerator,
+    numerator: impl FnOnce() -> Option<PlannedNumerator>,
     plan: &Plan,
 ) -> Result<Option<OnGpus>> {
     match gpu {
@@ -112,7 +113,7 @@ pub fn planned(
             jobs: Vec::new(),
         })),
         OnGpu::Accelerator { accelerator, links } => {
-            on_gpus((accelerator, links), session, &numerator(), plan).map(Some)
+            on_gpus((accelerator, links), session, numerator().as_ref(), plan).map(Some)
         }
     }
 }
@@ -120,7 +121,7 @@ pub fn planned(
 fn on_gpus(
     (gpus, links): (&GpuAccelerator, &[LinkBetween]),
     session: &Session,
-    numerator: &PlannedNumerator,
+    numerator: Option<&PlannedNumerator>,
     plan: &Plan,
 ) -> Result<OnGpus> {
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
@@ -128,10 +129,10 @@ fn on_gpus(
         offers.extend(plan.of(Some(phase)).offers);
         phases.resize(offers.len(), phase);
     }
-    let numerator = CosetProgram {
+    let numerator = numerator.map(|numerator| CosetProgram {
         program: numerator.program(),
         inputs: numerator.inputs(),
-    };
+    });
     let planned = session.run(|| gpus.plan(&offers, numerator, session.budget()))?;
     let lines = phases.into_iter().zip(planned.jobs);
     Ok(OnGpus {

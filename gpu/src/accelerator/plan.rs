@@ -149,8 +149,8 @@ struct SizedCut {
 }
 
 impl GpuAccelerator {
-    /// Plans these jobs, whose cosets evaluate `numerator`, within the session's `budget`, from which nothing
-    /// else is leased now. Rates are measured at the first job of each kind: call it on the session's
+    /// Plans these jobs, whose cosets, if there are any, evaluate `numerator`, within the session's `budget`, from
+    /// which nothing else is leased now. Rates are measured at the first job of each kind: call it on the session's
     /// threads.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl GpuAccelerator {
     pub fn plan(
         &self,
         offers: &[Offer],
-        numerator: CosetProgram<'_>,
+        numerator: Option<CosetProgram<'_>>,
         budget: &Budget,
     ) -> spillproof_engine::Result<JobPlans> {
         let book = Book::of_a_plan(names(&self.gpus));
@@ -182,7 +182,7 @@ impl GpuAccelerator {
         &self,
         book: &Book,
         offer: &Offer,
-        numerator: CosetProgram<'_>,
+        numerator: Option<CosetProgram<'_>>,
         budget: &Budget,
     ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         match offer.job {
@@ -327,6 +327,10 @@ impl GpuAccelerator {
                 ends_bytes,
                 ..
             } => {
+                let Some(numerator) = numerator else {
+                    let why = "the plan has cosets, and no program for them".into();
+                    return Ok((Executor::Processor { why }, None));
+                };
                 let coset = CosetRequest {
                     log_rows,
                     log_columns,

@@ -10,7 +10,7 @@ use spillproof_engine::column::{Column, Placement, Writer};
 use spillproof_engine::plan::{Job as Offered, Offer};
 use spillproof_engine::stream::{System as OfColumns, Transform, ntt, system_quotient};
 use spillproof_fake_driver::Code;
-use spillproof_gpu::accelerator::{CosetProgram, Cut, Executor, GpuAccelerator, Offload};
+use spillproof_gpu::accelerator::{Cut, Executor, GpuAccelerator, Offload};
 use spillproof_gpu::trace::SpanKind;
 
 use crate::sessions::{TestJob, accelerator, all_is_given_back, name_the_image, session};
@@ -289,16 +289,8 @@ fn constraints_are_planned() {
                 count: 1,
                 available_bytes: session.budget().available_bytes(),
             };
-            let numerator = CosetProgram {
-                program: spillproof_engine::accelerator::Program {
-                    queries: &[],
-                    instructions: &[],
-                    registers: 0,
-                },
-                inputs: &[],
-            };
             let planned = session
-                .run(|| accelerator.plan(&[offer], numerator, session.budget()))
+                .run(|| accelerator.plan(&[offer], None, session.budget()))
                 .unwrap();
             assert_eq!(
                 planned.report.constraints(),

@@ -49,7 +49,7 @@ pub fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]
     };
     let before = session.budget().available_bytes();
     let planned = session
-        .run(|| accelerator.plan(offers, numerator, session.budget()))
+        .run(|| accelerator.plan(offers, Some(numerator), session.budget()))
         .unwrap();
     // The slots of the measurements are spare.
     assert_eq!(session.budget().available_bytes(), before);
