@@ -69,6 +69,8 @@ pub trait AdviceSource<F = Scalar> {
     /// # Errors
     /// The engine's.
     fn assigned(&mut self) -> Result<()>;
+    /// Columns that take no reading come first: they make room in memory for the others.
+    fn order(&mut self, _columns: &mut [usize]) {}
     /// A column with `tail` in its last rows.
     ///
     /// # Errors
@@ -194,9 +196,16 @@ impl<'a, F: KernelField> Witness<'a, F> {
             None if columns.is_empty() => Vec::new(),
             None => {
                 advice.assigned()?;
-                let made = columns.iter().zip(&drawn.tails);
-                made.map(|(&index, tail)| advice.column(self.workspace, index, tail))
-                    .collect::<Result<_>>()?
+                let mut order = columns.clone();
+                advice.order(&mut order);
+                let mut made = vec![None; columns.len()];
+                for index in order {
+                    let Ok(place) = columns.binary_search(&index) else {
+                        continue;
+                    };
+                    made[place] = Some(advice.column(self.workspace, index, &drawn.tails[place])?);
+                }
+                made.into_iter().flatten().collect()
             }
         };
         debug_assert!(made.iter().all(|column| column.len() == rows));
@@ -300,8 +309,8 @@ fn of_phase(phases: &[usize], phase: usize) -> Vec<usize> {
 /// Memory: the share of the cells.
 pub struct AdviceCells<T: Cell, F = Scalar> {
     cells: Addressed<T>,
-    /// Bytes of the share that stay when columns are made: with cells that stay, and with cells that go.
-    reading_bytes: [u64; 2],
+    /// Bytes of the share that stay when columns are made, of all phases or of the only one.
+    reading_bytes: u64,
     /// Whether a column's cells go when the column is made.
     are_removed: bool,
     has_one_phase: bool,
@@ -340,12 +349,11 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
         let columns = cs.advice_columns();
         let make = || {
             let (shape, has_one_phase) = ((columns, domain.rows()), cs.phases() == 1);
-            let reading_bytes = [false, true]
-                .map(|are_removed| Addressed::<T>::reading_share_bytes(workspace, shape, are_removed));
+            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape, has_one_phase);
             let share_bytes = match has_one_phase {
                 true => Addressed::<T>::writing_share_bytes(workspace, shape, true),
                 // Other columns are committed to between.
-                false => reading_bytes[0],
+                false => reading_bytes,
             };
             let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
             if !cells.is_checked() {
@@ -357,7 +365,7 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
                     );
                 });
             }
-            cells.assume_written(reading_bytes[usize::from(has_one_phase)]);
+            cells.assume_written(reading_bytes);
             Ok(Self {
                 cells,
                 reading_bytes,
@@ -391,8 +399,18 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
 impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     /// Makes room in memory: cells are read now, column by column.
     fn assigned(&mut self) -> Result<()> {
-        let reading_bytes = self.reading_bytes[usize::from(self.are_removed)];
+        let reading_bytes = match self.has_one_phase && !self.are_removed {
+            // The circuit has ended its only phase itself. No plan knows that: so the least that there is.
+            true => 0,
+            false => self.reading_bytes,
+        };
         Ok(self.cells.keep_for_reading(reading_bytes)?)
+    }
+
+    fn order(&mut self, columns: &mut [usize]) {
+        if self.are_removed {
+            columns.sort_by_cached_key(|&column| self.cells.stored_cells(column));
+        }
     }
 
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {

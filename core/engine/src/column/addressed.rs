@@ -417,11 +417,10 @@ impl<T: Cell> Addressed<T> {
                 if paged.pager.region.stays_in_memory() {
                     return Ok(());
                 }
-                let slots = paged
-                    .layout
-                    .cut
-                    .shrink_to_slots(paged.pager.cache().remove(array));
-                paged.keep_slots(slots)
+                let layout = &paged.layout;
+                let mut cache = paged.pager.cache();
+                cache.remove(array);
+                cache.shrink_to_arrays(|array| layout.cached_blocks(array))
             }
             Place::Mapped { .. } => Ok(()),
             Place::Dry { layout, cells } => {
@@ -430,6 +429,17 @@ impl<T: Cell> Addressed<T> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// The cells of an array that are on the disk only, and come from there when they are read; as far as that is known.
+    pub fn stored_cells(&mut self, array: usize) -> u64 {
+        match &mut self.place {
+            Place::Paged(paged) => {
+                let blocks = paged.pager.cache().stored_blocks(array);
+                blocks as u64 * paged.layout.block_cells
+            }
+            Place::Mapped { .. } | Place::Dry { .. } => 0,
         }
     }
 

@@ -223,7 +223,7 @@ impl<E: Element> Cells<E> {
     /// Drops the file of an array that is not used any more.
     pub fn remove(&mut self, array: usize) {
         match &mut self.place {
-            Place::Cache { cache, .. } => _ = cache.remove(array),
+            Place::Cache { cache, .. } => cache.remove(array),
             Place::Dry(dry) => dry.remove_file(array),
         }
     }
@@ -435,7 +435,7 @@ impl Layout {
     }
 
     /// The blocks of an array that are in memory then.
-    fn cached_blocks(&self, array: usize) -> u64 {
+    pub fn cached_blocks(&self, array: usize) -> u64 {
         self.blocks(array) - self.stored_blocks(array)
     }
 

@@ -235,38 +235,71 @@ fn cells_that_go_as_they_are_read_leave_memory_to_others_and_the_disk_what_does_
     if is_skipped() {
         return;
     }
-    let place = place(32 << 20);
-    let (workspace, share_bytes) = (&place.workspace, 6 << 20);
     let shape @ (arrays, len) = (9, 16_000);
-    let mut cells = Addressed::<Words>::zeroed(workspace, "cells", share_bytes, shape).unwrap();
     let value = |array: usize, row: u64| words(row * arrays as u64 + array as u64);
-    for row in 0..len {
+    // All rows, or so few that no cell leaves memory.
+    for rows in [len, len / 5] {
+        let place = place(32 << 20);
+        let (workspace, share_bytes) = (&place.workspace, 6 << 20);
+        let mut cells = Addressed::<Words>::zeroed(workspace, "cells", share_bytes, shape).unwrap();
+        for row in 0..rows {
+            for array in 0..arrays {
+                cells.set(array, row, value(array, row)).unwrap();
+            }
+        }
+        let held_bytes = workspace.budget.held_bytes();
+        cells.keep_for_reading(share_bytes).unwrap();
         for array in 0..arrays {
-            cells.set(array, row, value(array, row)).unwrap();
+            let read = cells.read(array, 0..rows, |first, cells| {
+                assert!((first..).zip(cells).all(|(row, cell)| *cell == value(array, row)));
+                Ok(())
+            });
+            read.unwrap();
+            cells.remove(array).unwrap();
+            let gone_bytes = held_bytes - workspace.budget.held_bytes();
+            let part_bytes = (share_bytes / 3) * (array as u64 + 1) / arrays as u64;
+            assert!(
+                gone_bytes >= part_bytes,
+                "{rows} rows: {gone_bytes} after {array}"
+            );
+            assert!(cells.read(array, 0..rows, |_, _| Ok(())).is_err());
+        }
+        let stats = workspace.storage.stats();
+        assert_eq!(stats.bytes_written, stats.bytes_read);
+        let all_bytes = arrays as u64 * len * size_of::<Words>() as u64;
+        // The cells take more than half of the share, buffers for transfers the rest.
+        let written_bytes = match rows == len {
+            true => all_bytes - share_bytes..all_bytes - share_bytes / 3,
+            false => 0..1,
+        };
+        assert!(
+            written_bytes.contains(&stats.bytes_written),
+            "{stats:?} of {all_bytes} bytes"
+        );
+    }
+}
+
+/// Arrays that were assigned one after the other: the last ones are in memory, and go first.
+#[test]
+fn what_is_in_memory_of_each_array_is_known() {
+    if is_skipped() {
+        return;
+    }
+    let place = place(32 << 20);
+    let shape @ (arrays, len) = (9, 16_000);
+    let mut cells = Addressed::<Words>::zeroed(&place.workspace, "cells", 6 << 20, shape).unwrap();
+    for array in 0..arrays {
+        for row in 0..len {
+            cells.set(array, row, words(row)).unwrap();
         }
     }
-    let held_bytes = workspace.budget.held_bytes();
-    cells.keep_for_reading(share_bytes).unwrap();
-    for array in 0..arrays {
-        let read = cells.read(array, 0..len, |first, cells| {
-            assert!((first..).zip(cells).all(|(row, cell)| *cell == value(array, row)));
-            Ok(())
-        });
-        read.unwrap();
-        cells.remove(array).unwrap();
-        let gone_bytes = held_bytes - workspace.budget.held_bytes();
-        let part_bytes = (share_bytes / 3) * (array as u64 + 1) / arrays as u64;
-        assert!(gone_bytes >= part_bytes, "{gone_bytes} after {array}");
-        assert!(cells.read(array, 0..len, |_, _| Ok(())).is_err());
-    }
-    let stats = workspace.storage.stats();
-    assert_eq!(stats.bytes_written, stats.bytes_read);
-    let all_bytes = arrays as u64 * len * size_of::<Words>() as u64;
-    // The cells take more than half of the share, buffers for transfers the rest.
-    assert!(
-        (all_bytes - share_bytes..all_bytes - share_bytes / 3).contains(&stats.bytes_written),
-        "{stats:?} of {all_bytes} bytes"
-    );
+    let stored: Vec<u64> = (0..arrays).map(|array| cells.stored_cells(array)).collect();
+    assert!(stored[0] >= len && stored[arrays - 1] == 0, "{stored:?}");
+    assert!(stored.is_sorted_by(|first, next| first >= next), "{stored:?}");
+    let held_bytes = place.workspace.budget.held_bytes();
+    cells.remove(arrays - 1).unwrap();
+    let gone_bytes = held_bytes - place.workspace.budget.held_bytes();
+    assert!(gone_bytes >= 256 << 10, "{gone_bytes}");
 }
 
 #[test]

@@ -390,14 +390,17 @@ fn advice_cells(
     workspace: &Workspace,
     shape @ (arrays, rows): (usize, u64),
     [writing_bytes, reading_bytes]: [u64; 2],
+    is_by_columns: bool,
 ) -> Result<Addressed<Fr>> {
     let mut cells = Addressed::zeroed(workspace, "advice cells", writing_bytes, shape)?;
     cells.assume_written(reading_bytes);
     if !workspace.is_dry() {
-        for row in 0..rows {
-            for array in 0..arrays {
-                cells.set(array, row, Fr::from(row + 1))?;
-            }
+        for at in 0..rows * arrays as u64 {
+            let (row, array) = match is_by_columns {
+                true => (at % rows, at / rows),
+                false => (at / arrays as u64, at % arrays as u64),
+            };
+            cells.set(array as usize, row, Fr::from(row + 1))?;
         }
     }
     cells.keep_for_reading(reading_bytes)?;
@@ -429,21 +432,25 @@ fn cells() {
         let share = |of: fn(&Workspace, (usize, u64), bool) -> u64| of(workspace, shape, false);
         let reading_bytes = share(Addressed::<Fr>::reading_share_bytes);
         let writing_bytes = share(Addressed::<Fr>::writing_share_bytes);
-        let mut cells = advice_cells(workspace, shape, [writing_bytes, reading_bytes])?;
+        let mut cells = advice_cells(workspace, shape, [writing_bytes, reading_bytes], false)?;
         let mut column =
             |array| witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail());
         (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
     });
-    compare("witness columns whose cells go", 0, |workspace, _| {
-        let (shape @ (arrays, _), share_bytes) = ((3, ROWS), workspace.budget.available_bytes() / 2);
-        let mut cells = advice_cells(workspace, shape, [share_bytes; 2])?;
-        let mut column = |array| {
-            let column = witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail())?;
-            cells.remove(array)?;
-            Ok(column)
-        };
-        (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
-    });
+    for is_by_columns in [false, true] {
+        compare("witness columns whose cells go", 0, |workspace, _| {
+            let (shape @ (arrays, _), share_bytes) = ((3, ROWS), workspace.budget.available_bytes() / 2);
+            let mut cells = advice_cells(workspace, shape, [share_bytes; 2], is_by_columns)?;
+            let mut order: Vec<usize> = (0..arrays).collect();
+            order.sort_by_cached_key(|&array| cells.stored_cells(array));
+            let mut column = |array| {
+                let column = witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail())?;
+                cells.remove(array)?;
+                Ok(column)
+            };
+            order.into_iter().map(&mut column).collect::<Result<Vec<_>>>()
+        });
+    }
     compare("sigma columns", 0, |workspace, _| {
         let mut copies = Copies::new(workspace, 3, ROWS)?;
         if !workspace.is_dry() {

@@ -107,11 +107,7 @@ impl Cut {
 
     /// Fewer slots for a smaller share; how many, unless there are as few already.
     pub fn shrink_to(&mut self, share_bytes: u64, arrays: usize) -> Option<usize> {
-        self.shrink_to_slots((self.slots_within(share_bytes) as usize).max(2 * arrays))
-    }
-
-    /// So many slots; `None` if there are as few already.
-    pub fn shrink_to_slots(&mut self, slots: usize) -> Option<usize> {
+        let slots = (self.slots_within(share_bytes) as usize).max(2 * arrays);
         (slots < self.slots).then(|| {
             self.slots = slots;
             slots
@@ -528,8 +524,8 @@ impl<M: Memory> Cache<M> {
         self.settle()
     }
 
-    /// Forgets an array, whose file goes; how many blocks of others are in memory, or were never written.
-    pub fn remove(&mut self, array: usize) -> usize {
+    /// Forgets an array, whose file goes.
+    pub fn remove(&mut self, array: usize) {
         for slot in &mut self.slots {
             if let Some(entry) = slot.take_if(|entry| entry.array == array) {
                 self.memory.leave((entry.array, entry.block));
@@ -539,22 +535,44 @@ impl<M: Memory> Cache<M> {
             (array.frames, array.current) = (None, None);
             array.places.fill(ZEROS);
         }
-        let others = self.arrays.iter().filter(|array| array.frames.is_some());
-        let in_memory = |array: &Array| array.places.iter().filter(|place| **place != STORED).count();
-        others.map(in_memory).sum()
+    }
+
+    /// Keeps as many slots as the arrays that are left take. `cached` says how many blocks of an array a plan has in
+    /// memory; if more are there, they stay.
+    ///
+    /// # Errors
+    /// [`Error::Io`] of an earlier write.
+    pub fn shrink_to_arrays(&mut self, cached: impl Fn(usize) -> u64) -> Result<()> {
+        let arrays = self.arrays.iter().enumerate();
+        let left = arrays.filter(|(_, array)| array.frames.is_some());
+        let planned: u64 = left.map(|(array, _)| cached(array)).sum();
+        let slots = self.slots.iter().flatten().count().max(planned as usize);
+        match slots < self.slots.len() {
+            true => self.shrink_to(slots),
+            false => Ok(()),
+        }
+    }
+
+    /// How many blocks of an array are not in memory.
+    pub fn stored_blocks(&self, array: usize) -> usize {
+        let places = self.arrays.get(array).map_or(&[][..], |array| &array.places);
+        places.iter().filter(|place| **place == STORED).count()
     }
 
     /// Keeps `slots` slots, at least two for each array, and gives back the memory of the others.
     pub fn shrink_to(&mut self, slots: usize) -> Result<()> {
         self.check_usable()?;
+        let mut free = 0;
         for from in slots..self.slots.len() {
             let Some(entry) = self.slots[from] else { continue };
             let is_current = self.arrays[entry.array].current == Some(from);
-            let Some(to) = self.slots[..slots].iter().position(Option::is_none) else {
+            let next = self.slots[free..slots].iter().position(Option::is_none);
+            let Some(to) = next.map(|next| free + next) else {
                 // Blocks are in no order of use between slots.
                 self.evict(from)?;
                 continue;
             };
+            free = to + 1;
             self.memory.change_slot(from, to);
             self.slots[to] = self.slots[from].take();
             let array = &mut self.arrays[entry.array];
