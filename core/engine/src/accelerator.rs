@@ -117,6 +117,11 @@ pub trait Accelerator: Debug + Send + Sync {
     /// What it computed made a proof wrong: it is not asked any more.
     fn distrust(&self) {}
 
+    /// Whether the task of this thread may ask it.
+    fn may_be_asked(&self) -> bool {
+        true
+    }
+
     /// Whether it would do a transform of `2^log_n` elements that it is offered now: several that depend on
     /// each other are offered one by one then, and otherwise share their passes over the disk.
     fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {

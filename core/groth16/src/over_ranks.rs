@@ -26,7 +26,7 @@ mod made;
 mod shares;
 mod sums;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
@@ -125,6 +125,8 @@ impl Place<'_> {
                 Told::Proof(proof) => Ok((proof, Kept(keeping))),
                 Told::NotSatisfied | Told::Again => {
                     keeping.finish()?;
+                    // None gives up before all have been told: a checkpoint that stays would be of a wrong witness.
+                    let _gave_up = ranks.barrier();
                     Err(Invalid::NotSatisfied.into())
                 }
             }
@@ -135,9 +137,10 @@ impl Place<'_> {
 
 /// What an accelerator of this rank has made is wrong.
 fn distrust(ranks: &Ranks, workspace: &Workspace) {
-    if let Some(accelerator) = &workspace.accelerator {
-        accelerator.distrust();
-    }
+    let Some(accelerator) = &workspace.accelerator else {
+        return;
+    };
+    accelerator.distrust();
     tracing::warn!(
         rank = ranks.rank(),
         "the accelerator of rank {} computed wrong: processors have made the proof again, and this rank's will make those to come",
@@ -204,7 +207,7 @@ impl<E: PairingCurve> Part<'_, E> {
                     false => Err(unsatisfied(key)?),
                 }
             }))?;
-            let exchanged = *self.exchanged.lock().unwrap_or_else(PoisonError::into_inner);
+            let exchanged = *self.exchanged();
             Ok(Made {
                 sums,
                 exchanged,
@@ -430,9 +433,10 @@ impl<E: PairingCurve> Part<'_, E> {
     /// What earlier runs of all ranks have done. `order` is that of columns that come.
     fn exchanges_over(&self, mut order: Vec<u8>) -> Result<Over> {
         order.extend((self.ranks.piece_bytes() as u64).to_le_bytes());
-        let has_accelerator = self.witness.workspace().accelerator.is_some();
+        let accelerator = self.witness.workspace().accelerator.as_ref();
+        let may_be_asked = accelerator.is_some_and(|accelerator| accelerator.may_be_asked());
         Ok(Over {
-            exchanges: self.keeping.exchanges(self.ranks, &order, has_accelerator)?,
+            exchanges: self.keeping.exchanges(self.ranks, &order, may_be_asked)?,
             order,
         })
     }
@@ -449,10 +453,12 @@ impl<E: PairingCurve> Part<'_, E> {
         let (phase, workspace) = (EXCHANGES[index], self.witness.workspace());
         if index >= over.exchanges {
             let (columns, value) = self.beside(index, make()?, work)?;
+            let exchanged = self.exchanged()[index];
             self.keeping
-                .keep_columns(workspace, (index, &over.order), &columns)?;
+                .keep_columns(workspace, (index, &over.order), exchanged, &columns)?;
             return Ok((columns, value));
         }
+        self.exchanged()[index] = self.keeping.exchanged(index);
         let _phase = self.ranks.phase(phase);
         let columns = match index + 1 == over.exchanges {
             true => self.keeping.columns(workspace, index)?,
@@ -477,7 +483,7 @@ impl<E: PairingCurve> Part<'_, E> {
                 columns.push(column);
                 all = [0, 1].map(|end| all[end].rotate_left(1).wrapping_add(sums[end]));
             }
-            self.exchanged.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(all);
+            self.exchanged()[index] = all;
             Ok(columns)
         };
         if workspace.is_dry() {
@@ -506,6 +512,10 @@ impl<E: PairingCurve> Part<'_, E> {
             let columns = columns?;
             Ok((columns, value?))
         })
+    }
+
+    fn exchanged(&self) -> MutexGuard<'_, [Exchanged; EXCHANGES.len()]> {
+        self.exchanged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The points of `h` that belong to this rank's part of the quotient, as the last pass leaves it: a list of

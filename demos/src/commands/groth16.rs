@@ -281,6 +281,10 @@ fn prove_files(
         write_together(outputs.into_iter().zip(texts).collect())?;
     }
     if let Some(kept) = kept {
+        if let Some((ranks, _)) = &ranks {
+            // Until the proof is written, each rank's checkpoint may be needed again.
+            ranks.barrier().map_err(spillproof_engine::Error::from)?;
+        }
         kept.finish()?;
     }
     if !writes {

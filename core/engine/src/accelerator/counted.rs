@@ -203,7 +203,11 @@ impl Accelerator for CountedAccelerator {
         Self::distrust(self);
     }
 
+    fn may_be_asked(&self) -> bool {
+        self.is_left_out().is_none()
+    }
+
     fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
-        self.is_left_out().is_none() && self.accelerator.would_transform(log_n, budget)
+        self.may_be_asked() && self.accelerator.would_transform(log_n, budget)
     }
 }

@@ -22,6 +22,7 @@ use spillproof_engine::stream::all_gather;
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_ranks::Ranks;
 
+use super::made::Exchanged;
 use super::{EXCHANGES, SCALAR_BYTES, Shares, encode};
 use crate::proof::public_signals_of;
 use crate::{PairingCurve, ProvingKey};
@@ -46,7 +47,8 @@ type Digest = [u8; DIGEST_BYTES];
 pub struct Kept(pub(super) Keeping);
 
 impl Kept {
-    /// Removes it, when the proof is where it is wanted. Without this, the same call makes the same proof again.
+    /// Removes it, when the proof is where it is wanted: until then, ranks that go on need what each of them has kept.
+    /// Without this, the same call makes the same proof again.
     ///
     /// # Errors
     /// Those of [`Checkpoint::finish`].
@@ -78,8 +80,10 @@ pub(super) struct Notes {
     sums: [Option<Vec<u8>>; SUMS.len()],
     exchanges: [Option<Came>; EXCHANGES.len()],
     random: Option<Vec<u8>>,
-    /// Whether an accelerator has taken part, in this run or in one before.
+    /// Whether an accelerator may have taken part, in this run or in one before.
     accelerated: bool,
+    /// The same of runs before.
+    was_accelerated: bool,
     /// Files of columns so far.
     files: u32,
 }
@@ -95,6 +99,7 @@ struct Came {
     len: u64,
     /// Of a frame.
     frame_bytes: u32,
+    exchanged: Exchanged,
 }
 
 /// A note.
@@ -196,15 +201,15 @@ impl Keeping {
         Ok(made)
     }
 
-    /// Whether an accelerator has taken part in what this rank has, in this task or before it.
+    /// Whether an accelerator has taken part in what this rank has in this task, or may have before it.
     pub fn has_accelerator(&self) -> bool {
-        has_accelerator() || self.kept().is_some_and(|kept| kept.accelerated)
+        has_accelerator() || self.kept().is_some_and(|kept| kept.was_accelerated)
     }
 
     /// How many exchanges are over: those up to the last one whose columns all ranks have kept, in the order of
-    /// the same passes. If any rank has an accelerator, which makes what the others sum, each notes it.
-    pub fn exchanges(&self, ranks: &Ranks, passes: &[u8], has_accelerator: bool) -> Result<usize> {
-        let mut has = [0, 0, u8::from(has_accelerator)];
+    /// the same passes. If any rank's accelerator may be asked, which makes what the others sum, each notes it.
+    pub fn exchanges(&self, ranks: &Ranks, passes: &[u8], may_be_asked: bool) -> Result<usize> {
+        let mut has = [0, 0, u8::from(may_be_asked)];
         if let Some(kept) = self.kept() {
             let passes = *blake3::hash(passes).as_bytes();
             for (has, came) in has.iter_mut().zip(&kept.exchanges) {
@@ -249,11 +254,19 @@ impl Keeping {
         columns.iter().map(copied).collect()
     }
 
+    /// Checksums of an exchange that is over.
+    pub fn exchanged(&self, exchange: usize) -> Exchanged {
+        let kept = self.kept();
+        let came = kept.as_ref().and_then(|kept| kept.exchanges[exchange].as_ref());
+        came.map_or_else(Default::default, |came| came.exchanged)
+    }
+
     /// Keeps the columns that came in an exchange.
     pub fn keep_columns<F: Element>(
         &self,
         workspace: &Workspace,
         (exchange, passes): (usize, &[u8]),
+        exchanged: Exchanged,
         columns: &[Column<F>],
     ) -> Result<()> {
         if let Self::Dry = self {
@@ -277,6 +290,7 @@ impl Keeping {
             count: columns.len() as u32,
             len: columns.first().map_or(0, Column::len),
             frame_bytes: frame_bytes as u32,
+            exchanged,
         };
         kept.note(&Note::Came(exchange, came))
     }
@@ -311,6 +325,7 @@ impl Notes {
             exchanges: Default::default(),
             random: None,
             accelerated: false,
+            was_accelerated: false,
             files: 0,
         };
         // Sums and exchanges, not what they belong to.
@@ -323,6 +338,7 @@ impl Notes {
             let note = Note::decoded(&text).ok_or_else(|| kept.of_another_version())?;
             kept.take(&note);
         }
+        kept.was_accelerated = kept.accelerated;
         Ok(kept)
     }
 
@@ -379,6 +395,8 @@ impl Note {
                 &came.count.to_le_bytes(),
                 &came.len.to_le_bytes(),
                 &came.frame_bytes.to_le_bytes(),
+                &came.exchanged[0].to_le_bytes(),
+                &came.exchanged[1].to_le_bytes(),
             ]
             .concat(),
         }
@@ -403,6 +421,8 @@ impl Note {
                 let (count, rest) = rest.split_first_chunk()?;
                 let (len, rest) = rest.split_first_chunk()?;
                 let (frame_bytes, rest) = rest.split_first_chunk()?;
+                let (sent, rest) = rest.split_first_chunk()?;
+                let (received, rest) = rest.split_first_chunk()?;
                 let came = Came {
                     file: u32::from_le_bytes(*file),
                     key: *key,
@@ -410,6 +430,7 @@ impl Note {
                     count: u32::from_le_bytes(*count),
                     len: u64::from_le_bytes(*len),
                     frame_bytes: u32::from_le_bytes(*frame_bytes),
+                    exchanged: [sent, received].map(|sum| u64::from_le_bytes(*sum)),
                 };
                 (rest.is_empty() && exchange < EXCHANGES.len()).then_some(Self::Came(exchange, came))
             }

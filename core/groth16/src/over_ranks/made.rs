@@ -14,21 +14,17 @@ pub struct Made<E: PairingCurve> {
     pub told: Told<E>,
 }
 
-/// Checksums of what a rank has sent in an exchange and of what has come to it; `None` of one that an earlier run has
-/// made.
-pub type Exchanged = Option<[u64; 2]>;
+/// Checksums of what a rank has sent in an exchange, in this run or in an earlier one, and of what has come to it.
+pub type Exchanged = [u64; 2];
 
 impl<E: PairingCurve> Made<E> {
-    /// Whether this rank has computed something else than processors have `again`, of the same input. What came in an
-    /// earlier run is taken for the same.
+    /// Whether this rank has computed something else than processors have `again`, of the same input.
     pub fn is_wrong(&self, again: &Self) -> bool {
         if !self.sums.equal_over_witness(&again.sums) {
             return true;
         }
         for (first, again) in self.exchanged.iter().zip(&again.exchanged) {
-            let (Some([sent, received]), Some([sent_again, received_again])) = (first, again) else {
-                continue;
-            };
+            let ([sent, received], [sent_again, received_again]) = (first, again);
             if sent != sent_again {
                 return true;
             }

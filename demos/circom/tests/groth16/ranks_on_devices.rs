@@ -33,16 +33,26 @@ fn device(ordinal: usize) -> Arc<GpuAccelerator> {
 
 /// The same with so much page-locked memory.
 fn device_within(ordinal: usize, pinned_bytes: u64) -> Arc<GpuAccelerator> {
+    device_of(ordinal, pinned_bytes, Offload::Always)
+}
+
+fn device_of(ordinal: usize, pinned_bytes: u64, offload: Offload) -> Arc<GpuAccelerator> {
     let request = Request {
         choice: Choice::Device(ordinal),
         vram: ByteSize::Bytes(16 << 20),
-        offload: Offload::Always,
+        offload,
         pinned: ByteSize::Bytes(pinned_bytes),
         ..Request::default()
     };
     GpuAccelerator::open(&request)
         .expect("a device")
         .expect("a device")
+}
+
+/// What is in the folder of a rank's checkpoint.
+fn left(folder: &Path, rank: usize) -> Vec<std::ffi::OsString> {
+    let left = std::fs::read_dir(folder.join(rank.to_string())).expect("the folder");
+    left.flatten().map(|entry| entry.file_name()).collect()
 }
 
 /// The sums and panels of a device, and one of them wrong, if there are so many.
@@ -330,10 +340,7 @@ fn a_device_that_computes_wrong_is_found_on_its_rank() {
                                 "{what}: of rank {rank}"
                             );
                             if kept.is_some() {
-                                let left = std::fs::read_dir(dir.path().join(rank.to_string()));
-                                let left = left.expect("the folder").flatten();
-                                let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
-                                assert_eq!(left, ["used"], "{what}");
+                                assert_eq!(left(dir.path(), rank), ["used"], "{what}");
                             }
                         }
                     }
@@ -470,29 +477,51 @@ fn what_a_checkpoint_has_of_another_rank_s_device_is_not_trusted() {
     );
 }
 
-/// A witness of another statement is an error on every rank, and no rank distrusts its device.
+/// A witness of another statement is an error on every rank, and no rank distrusts its device. The proof is made again
+/// only where a device has taken part, and no checkpoint of that witness stays.
 #[test]
 fn a_wrong_witness_is_not_a_device_s_fault() {
     under_with_kernels(
         module_path!(),
         "a_wrong_witness_is_not_a_device_s_fault",
         |driver| {
-            let mut statement = Statement::<Bn254>::new(11, 300);
-            if let Some(value) = statement.circuit.witness.last_mut() {
+            let statement = Statement::<Bn254>::new(11, 300);
+            let mut wrong = Statement::<Bn254>::new(11, 300);
+            if let Some(value) = wrong.circuit.witness.last_mut() {
                 *value += ark_bn254::Fr::from(1u64);
             }
-            driver.reset(2, 64 << 20);
-            let devices: Vec<_> = (0..2).map(device).collect();
-            let of = |rank: usize| as_accelerator(&devices[rank]);
-            for outcome in job(&statement, transports(2), (&[1, 1], Cut::Layout), None, &of) {
-                let is_unsatisfied = matches!(
-                    outcome.proof,
-                    Err(Error::Invalid(Invalid::NotSatisfied) | Error::Ranks(_))
-                );
-                assert!(is_unsatisfied, "{:?}", outcome.proof);
-                assert!(!outcome.is_distrusted);
+            // With devices that do all, that leave all to the processor, and without any.
+            for (offload, ranks, times) in [
+                (Some(Offload::Always), 2, 2),
+                (Some(Offload::Measured), 2, 1),
+                (None, 4, 1),
+            ] {
+                let (what, shares) = (format!("{offload:?}"), vec![1; ranks]);
+                let prove = |statement, kept, of: &(dyn Fn(usize) -> _ + Sync)| {
+                    job(statement, transports(ranks), (&shares, Cut::Layout), kept, of)
+                };
+                let sent = |outcomes: &[Outcome]| outcomes.iter().map(Outcome::exchanged_bytes).sum::<u64>();
+                let once = sent(&prove(&statement, None, &|_| None));
+                driver.reset(2, 64 << 20);
+                let devices: Vec<_> = offload
+                    .into_iter()
+                    .flat_map(|offload| (0..ranks).map(move |rank| device_of(rank, MIB, offload)))
+                    .collect();
+                let of = |rank: usize| devices.get(rank).and_then(as_accelerator);
+                let dir = tempfile::tempdir().expect("a folder");
+                let outcomes = prove(&wrong, Some(dir.path()), &of);
+                assert_eq!(sent(&outcomes), times * once, "{what}");
+                for (rank, outcome) in outcomes.into_iter().enumerate() {
+                    let is_unsatisfied = matches!(outcome.proof, Err(Error::Invalid(Invalid::NotSatisfied)));
+                    assert!(is_unsatisfied, "{what}: {:?}", outcome.proof);
+                    assert!(!outcome.is_distrusted, "{what}");
+                    assert_eq!(left(dir.path(), rank), ["used"], "{what}");
+                }
+                for outcome in prove(&statement, Some(dir.path()), &of) {
+                    statement.check(outcome.proof);
+                }
+                given_back(devices, driver, &what);
             }
-            given_back(devices, driver, "a wrong witness");
         },
     );
 }
