@@ -17,7 +17,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// The memory budget, which bounds buffers: 512MiB, 2G, auto (nearly all memory: what is available, less
-    /// an eighth).
+    /// an eighth). The default is auto; of demo 32MiB, of ranks bench 128MiB.
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
     pub memory: Option<ByteSize>,
     /// The limit on the whole process, page tables and the program's own pages included, from which the
@@ -25,7 +25,8 @@ pub struct Global {
     /// the smaller budget of the two holds.
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_LIMIT", value_parser = size)]
     pub limit: Option<ByteSize>,
-    /// The folder of scratch files, preferably on NVMe. Do not use a tmpfs: it is RAM.
+    /// The folder of scratch files, preferably on NVMe. Do not use a tmpfs: it is RAM. The default is the
+    /// system's folder for temporary files (TMPDIR, else /tmp).
     #[arg(long, global = true, value_name = "DIR", env = "SPILLPROOF_DIR")]
     pub dir: Option<PathBuf>,
     /// Machine-readable results on standard output.

@@ -239,7 +239,8 @@ pub struct Parameters {
     /// The parameters: a container of `spillproof srs`, the file that halo2 writes (ParamsKZG; for zcash
     /// Params), a ceremony's powers of tau (.ptau; for axiom), or the folder in which halo2-base keeps
     /// kzg_bn254_{k}.srs (PARAMS_DIR), or Midnight's programs bls_midnight_2p{k} (MIDNIGHT_PP). KZG's may be for
-    /// a larger k. Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
+    /// a larger k. Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed. For
+    /// verify, a container and powers of tau need --vk or --key.
     #[arg(
         id = "srs",
         long = "srs",
@@ -372,8 +373,8 @@ pub struct Verify {
     /// The statement.
     #[command(flatten)]
     pub statement: StatementArgs,
-    /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the key is made, which
-    /// takes parameters in memory.
+    /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the unmodified halo2 makes
+    /// the key, and takes no container of parameters.
     #[arg(long, value_name = "FILE")]
     pub vk: Option<PathBuf>,
     /// The proving key of a program's own circuit: its verifying key is taken.
