@@ -18,8 +18,8 @@ pub struct Sharing {
     /// equal shares.
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     pub share: Vec<u64>,
-    /// How the transforms are cut: by default as the plan over the ranks' link is the quickest, and by the layout
-    /// where no link is said.
+    /// How the transforms are cut. The default, auto, is the cut that is quickest by the plan over --link;
+    /// without --link, prove and import take the layout.
     #[arg(long, value_enum, default_value_t = CutName::Auto)]
     pub cut: CutName,
 }
@@ -168,7 +168,7 @@ impl Display for LinkOf {
 /// Names of cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CutName {
-    /// The quickest one, by a plan over the link that is said; else the layout. Rank 0 decides.
+    /// The quickest one, by the plan over --link that rank 0 makes; without a link, the layout.
     Auto,
     /// By the layout of a four-step transform: two exchanges, nothing is gathered.
     Layout,
