@@ -25,7 +25,7 @@ pub use self::files::Files;
 pub use self::global::{BackendName, Global};
 pub use self::groth16::{AllowInsecure, Groth16, Groth16Example, Values};
 pub use self::kept::Kept;
-pub use self::new::New;
+pub use self::new::{New, ProgramOver};
 pub use self::opening::{Open, OpenVerify};
 pub use self::pairing::Pairing;
 use self::proof::refuse;

@@ -519,7 +519,7 @@ new halo2_proofs => halo2_proofs|another
 new proofs --path folder => folder|--path
 new proofs --path nowhere => nowhere|--path
 new proofs --system groth => groth
-new proofs --system midnight => axiom and zcash|midnight-proofs
+new proofs --system midnight => midnight|possible values: axiom, zcash
 srs => usage
 srs gen --k 6 => --out
 srs gen --k 0 --out x => 1..=28

@@ -7,9 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spillproof_circuits::System;
 
-use crate::args::{Global, New};
+use crate::args::{Global, New, ProgramOver};
 use crate::failure::Failure;
 use crate::run::{Result, Run};
 
@@ -94,9 +93,9 @@ struct DropIn {
 }
 
 impl DropIn {
-    fn of(system: System) -> Result<Self> {
-        Ok(match system {
-            System::Axiom => Self {
+    fn of(system: ProgramOver) -> Self {
+        match system {
+            ProgramOver::Axiom => Self {
                 package: "halo2-axiom",
                 version: "0.5.3",
                 folder: "halo2-patch/axiom",
@@ -112,12 +111,7 @@ spillproof verify --key squares.key --public squares.json --srs squares.params s
 ```
 ",
             },
-            System::Midnight => {
-                return Err(Failure::Usage(
-                    "new is for --system axiom and zcash: there is no program over midnight-proofs yet".into(),
-                ));
-            }
-            System::Zcash => Self {
+            ProgramOver::Zcash => Self {
                 package: "halo2_proofs",
                 version: "0.4.1",
                 folder: "halo2-patch/zcash",
@@ -125,14 +119,14 @@ spillproof verify --key squares.key --public squares.json --srs squares.params s
                 rand: r#"{ version = "0.10", default-features = false, features = ["sys_rng"] }"#,
                 saved: "",
             },
-        })
+        }
     }
 }
 
 #[derive(Serialize)]
 struct Outcome {
     folder: String,
-    system: System,
+    system: ProgramOver,
     /// The folder of the drop-in.
     drop_in: String,
     /// Below the folder.
@@ -147,7 +141,7 @@ struct Outcome {
 pub fn run(global: &Global, args: &New) -> Result<()> {
     let run = Run::start(global);
     let name = package_name(&args.folder)?;
-    let drop_in = DropIn::of(args.system)?;
+    let drop_in = DropIn::of(args.system);
     let patch = folder_of(&drop_in, args)?;
     let files = [
         ("Cargo.toml", manifest(name, &drop_in, &patch)?),
@@ -339,8 +333,8 @@ mod tests {
     /// The manifest and the library agree on the release.
     #[test]
     fn releases_are_those_of_the_drop_ins() {
-        for system in [System::Axiom, System::Zcash] {
-            let drop_in = DropIn::of(system).unwrap();
+        for system in [ProgramOver::Axiom, ProgramOver::Zcash] {
+            let drop_in = DropIn::of(system);
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
             let manifest = root.join(drop_in.folder).join("Cargo.toml");
             let manifest = fs::read_to_string(manifest).unwrap();
@@ -355,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_path_with_quotes_is_quoted() {
-        let text = manifest("x", &DropIn::of(System::Axiom).unwrap(), Path::new("/a \"b\"/c")).unwrap();
+        let text = manifest("x", &DropIn::of(ProgramOver::Axiom), Path::new("/a \"b\"/c")).unwrap();
         assert!(text.contains(r#"path = "/a \"b\"/c" }"#), "{text}");
     }
 }
