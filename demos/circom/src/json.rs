@@ -22,6 +22,7 @@ use num_bigint::BigUint;
 use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use spillproof_format::Curve;
+use spillproof_format::header::MAGIC;
 use spillproof_groth16::{PairingCurve, PairingGroups, Proof, VerifyingKey, over_curve};
 
 use crate::{Error, Result, content};
@@ -369,6 +370,12 @@ impl KeyFile {
     /// [`Error::Content`].
     pub fn parse(text: (&Path, &[u8])) -> Result<Self> {
         let file = text.0;
+        if text.1.starts_with(b"zkey") || text.1.starts_with(&MAGIC) {
+            return Err(content(
+                file,
+                "it is no verification key, which is JSON: `spillproof groth16 vkey` writes that of a proving key",
+            ));
+        }
         let found: Self = parse_groth16(text, "a verification key")?;
         let points = found.ic.len() as u64;
         match found.public {

@@ -95,8 +95,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// [`Failure::Usage`] for a file that is also read, or written twice; [`Failure::Content`] for one that
-    /// is write-protected, and for a pipe that is read in any order; [`Failure::File`] for one whose folder is
-    /// not there.
+    /// is write-protected, or whose folder is not there, and for a pipe that is read in any order.
     pub fn check(&self) -> Result<(), Failure> {
         for &(name, path) in &self.reads {
             has_any_order(name, path)?;
@@ -177,12 +176,16 @@ fn is_writable(path: &Path) -> Result<(), Failure> {
         Ok(_) => Ok(()),
         Err(_) => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let is_there = folder.is_none_or(Path::is_dir);
-            let source = std::io::ErrorKind::NotFound.into();
-            is_there.then_some(()).ok_or(Failure::File {
-                file: path.to_owned(),
-                source,
-            })
+            match folder.filter(|folder| !folder.is_dir()) {
+                None => Ok(()),
+                Some(folder) => Err(Failure::Content {
+                    file: path.to_owned(),
+                    details: format!(
+                        "there is no folder {}: make it, or name another file",
+                        folder.display()
+                    ),
+                }),
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! halo2-axiom: KZG over BN254.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ark_bn254::Bn254;
 use halo2_axiom::plonk;
@@ -14,7 +14,7 @@ use stock_halo2_axiom::plonk::Error as StockError;
 
 use super::kzg::{self, InSession, Kzg};
 use super::{KeyFiles, Prover, Verifier};
-use crate::args::{Parameters, Shape, Statement};
+use crate::args::{Parameters, Shape, Statement, name_of};
 use crate::failure::Failure;
 use crate::read_once::read_whole;
 use crate::run::Result;
@@ -82,8 +82,14 @@ impl Prover for DropIn {
     prover_of!(dropin, scheme);
 
     fn open_proving_key(path: &Path, shape: &Shape) -> Result<Self::ProverKey> {
-        let key =
-            dropin::saved::open_key(path, shape.circuit).map_err(|error| Failure::of_file(path, error))?;
+        let key = dropin::saved::open_key(path, shape.circuit).map_err(|error| {
+            match Failure::of_file(path, error) {
+                Failure::File { file, source } if source.kind() == io::ErrorKind::InvalidData => {
+                    not_of_circuit(file, &source.to_string(), shape)
+                }
+                other => other,
+            }
+        })?;
         match key.get_vk().get_domain().k() {
             found if found == shape.k => Ok(key),
             found => Err(Failure::Content {
@@ -91,6 +97,16 @@ impl Prover for DropIn {
                 details: format!("a proving key for 2^{found} rows, and --k is {}", shape.k),
             }),
         }
+    }
+}
+
+/// A key that the drop-in cannot read as one of this circuit. Its reason may begin with the file's name.
+fn not_of_circuit(file: PathBuf, reason: &str, shape: &Shape) -> Failure {
+    let named = format!("{}: ", file.display());
+    let reason = reason.strip_prefix(&named).unwrap_or(reason);
+    Failure::Content {
+        details: format!("{reason} (--circuit is {})", name_of(&shape.circuit)),
+        file,
     }
 }
 

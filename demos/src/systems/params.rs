@@ -262,7 +262,9 @@ pub fn is_enough(path: &Path, k: u32, found: u32) -> Result<()> {
         true => Ok(()),
         false => Err(Failure::Content {
             file: path.to_owned(),
-            details: format!("parameters for 2^{found} rows, and 2^{k} are needed"),
+            details: format!(
+                "parameters for 2^{found} rows, and 2^{k} are needed: name some of k = {k} or more, or ask for 2^{found} rows at most"
+            ),
         }),
     }
 }

@@ -1,6 +1,7 @@
 //! The key of checkpoints: 32 bytes that the user keeps elsewhere.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,20 +31,23 @@ impl CheckpointKey {
             name: "file of the checkpoint key",
             reason: format!("{}: {reason}", path.display()),
         };
-        let mut bytes = read_start(path, FILE_BYTES_MAX).map_err(|error| invalid(error.to_string()))?;
+        let remedy = || {
+            format!(
+                "a key is {KEY_BYTES} bytes, or {} hexadecimal digits (`head -c {KEY_BYTES} /dev/urandom` makes one)",
+                2 * KEY_BYTES
+            )
+        };
+        let mut bytes = read_start(path, FILE_BYTES_MAX).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => invalid(format!("{error}: {}", remedy())),
+            _ => invalid(error.to_string()),
+        })?;
         let key = match <[u8; KEY_BYTES]>::try_from(&bytes[..]) {
             Ok(key) => Some(key),
             Err(_) => of_digits(&bytes),
         };
         let read = bytes.len();
         wipe(&mut bytes);
-        let mut key = key.ok_or_else(|| {
-            invalid(format!(
-                "{read} bytes that are no key: a key is {KEY_BYTES} bytes, or {} hexadecimal digits (`head -c {KEY_BYTES} /dev/urandom` \
-                 makes one)",
-                2 * KEY_BYTES
-            ))
-        })?;
+        let mut key = key.ok_or_else(|| invalid(format!("{read} bytes that are no key: {}", remedy())))?;
         Ok(Self(Arc::new(SecretKey::of(&mut key)?)))
     }
 
@@ -108,6 +112,7 @@ mod tests {
         // A device that never ends.
         assert!(CheckpointKey::from_file(Path::new("/dev/zero")).is_err());
         assert!(CheckpointKey::from_file(dir.path()).is_err());
-        assert!(CheckpointKey::from_file(&dir.path().join("missing")).is_err());
+        let missing = CheckpointKey::from_file(&dir.path().join("missing")).unwrap_err();
+        assert!(missing.to_string().contains("head -c 32"), "{missing}");
     }
 }

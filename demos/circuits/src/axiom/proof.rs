@@ -9,7 +9,7 @@ use super::any::{Any, Which};
 use super::dialect::Fr;
 use super::halo2::SerdeFormat;
 use super::halo2::halo2curves::bn256::{Bn256, G1Affine, G2Affine};
-use super::halo2::halo2curves::ff::Field;
+use super::halo2::halo2curves::ff::{Field, PrimeField};
 use super::halo2::halo2curves::serde::SerdeObject;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error, VerifyingKey, keygen_vk, verify_proof};
 use super::halo2::poly::commitment::{Params as _, ParamsProver};
@@ -91,12 +91,23 @@ pub fn verifying_key_bytes(key: &VerifierKey) -> Vec<u8> {
 /// # Errors
 /// For bytes that are no key of that circuit and size.
 pub fn read_verifying_key(mut bytes: &[u8], kind: Kind, k: u32) -> io::Result<VerifierKey> {
+    /// Of k: the version is before it.
+    const K_OFFSET: usize = 1;
     let refused = |message: String| Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    // Version and k: halo2's reader would make room for a domain of any k.
-    let found = match bytes.get(1..5).and_then(|bytes| bytes.try_into().ok()) {
+    // halo2's reader would make room for a domain of any k.
+    let found = match bytes
+        .get(K_OFFSET..K_OFFSET + 4)
+        .and_then(|bytes| bytes.try_into().ok())
+    {
         Some(bytes) => u32::from_le_bytes(bytes),
         None => return refused(format!("{} bytes are no verifying key", bytes.len())),
     };
+    if found > Fr::S {
+        return refused(format!(
+            "no verifying key: its k at offset {K_OFFSET} is {found}, and {} at most: name a file of `spillproof keygen --vk`",
+            Fr::S
+        ));
+    }
     if found != k {
         return refused(format!(
             "a verifying key for 2^{found} rows, not 2^{k}, or no verifying key"

@@ -239,19 +239,26 @@ impl KeyFile {
         #[cfg(feature = "circuit-params")] params: ConcreteCircuit::Params,
     ) -> io::Result<ProvingKey<G1Affine>> {
         self.k()?;
+        let another = |number: &str| {
+            let message = format!(
+                "{}: {number} bytes than a verifying key of this circuit has: it belongs to another circuit",
+                self.path.display()
+            );
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        };
         let mut reader = self.key_bytes()?;
         let vk = VerifyingKey::<G1Affine>::read::<_, ConcreteCircuit>(
             &mut reader,
             FORMAT,
             #[cfg(feature = "circuit-params")]
             params,
-        )?;
+        )
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => another("fewer"),
+            _ => error,
+        })?;
         if reader.read(&mut [0])? != 0 {
-            let message = format!(
-                "{}: more bytes than a verifying key of this circuit has: it belongs to another circuit",
-                self.path.display()
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(another("more"));
         }
         let rows = vk.get_domain().get_n();
         let (fixed, sigmas) = (vk.fixed_commitments().len(), vk.permutation().commitments().len());
