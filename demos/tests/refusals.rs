@@ -400,6 +400,7 @@ prove --k 6 --srs ok.srs --key flipped.key --out x => flipped.key
 prove --k 6 --srs ok.srs --key other.key --out x => other.key|2^7
 prove --k 6 --circuit lookups --srs ok.srs --key ok.key --out x => ok.key: more bytes|another circuit|--circuit is lookups
 prove --k 6 --srs ok.srs --key lookups.key --out x => lookups.key: fewer bytes|another circuit|--circuit is chain
+prove --k 6 --circuit wide --srs ok.srs --key lookups.key --out x => lookups.key: a key that differs|another circuit|--circuit is wide
 prove --k 6 --srs ok.srs --key c.key --out x => c.key
 prove --k 6 --gpu 7 --out x => gpu
 prove --k 6 --out x --checkpoint folder => checkpoint key|--checkpoint-key

@@ -23,7 +23,7 @@ use spillproof_plonk::description::{FieldError, DESCRIPTION_BYTES_MAX};
 use spillproof_plonk::{CircuitDescription, SavedError};
 
 use super::bytes::{ColumnReader, ColumnWriter, Counter};
-use super::describe::described;
+use super::describe::{described, element};
 use super::engine::session_for;
 use super::values::{column, from_column};
 use crate::plonk::{permutation, Circuit, ProvingKey, VerifyingKey};
@@ -239,11 +239,8 @@ impl KeyFile {
         #[cfg(feature = "circuit-params")] params: ConcreteCircuit::Params,
     ) -> io::Result<ProvingKey<G1Affine>> {
         self.k()?;
-        let another = |number: &str| {
-            let message = format!(
-                "{}: {number} bytes than a verifying key of this circuit has: it belongs to another circuit",
-                self.path.display()
-            );
+        let another = |what: &str| {
+            let message = format!("{}: {what}: it belongs to another circuit", self.path.display());
             io::Error::new(io::ErrorKind::InvalidData, message)
         };
         let mut reader = self.key_bytes()?;
@@ -254,11 +251,15 @@ impl KeyFile {
             params,
         )
         .map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => another("fewer"),
+            io::ErrorKind::UnexpectedEof => another("fewer bytes than a verifying key of this circuit has"),
             _ => error,
         })?;
         if reader.read(&mut [0])? != 0 {
-            return Err(another("more"));
+            return Err(another("more bytes than a verifying key of this circuit has"));
+        }
+        let is_described = self.bundle.bytes(CIRCUIT).map_err(io::Error::other)?.is_some();
+        if is_described && self.description()?.key != element(&vk.transcript_repr()) {
+            return Err(another("a key that differs from one of this circuit"));
         }
         let rows = vk.get_domain().get_n();
         let (fixed, sigmas) = (vk.fixed_commitments().len(), vk.permutation().commitments().len());
