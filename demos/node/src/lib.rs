@@ -1,19 +1,19 @@
 //! The native half of the Node.js package `spillproof`: what `lib/*.js` wraps in snarkjs' functions.
 //!
-//! In: a key, a witness and settings, each a path or a number of bytes that the program has. Out: a [`Call`], which
-//! can be stopped, and [`Event`]s to one function of the program's: steps, questions for bytes, and the outcome, which
+//! In: a key, a witness and settings, each a path or a number of bytes that the program has. Out: a `Call`, which
+//! can be stopped, and `Event`s to one function of the program's: steps, questions for bytes, and the outcome, which
 //! is the last one. Each call works on a thread of its own, neither the program's nor one of libuv's, which files and
 //! names of hosts wait for. Values of a witness cross in pieces, and are written sealed as they come.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`call`] | the thread of a call, and how it ends |
-//! | [`event`] | what it says, and asks for |
-//! | [`work`] | proofs, verifications, verification keys |
-//! | [`keys`] | keys that stay open for further proofs |
-//! | [`sessions`] | the session of calls with the same settings |
-//! | [`pieces`] | bytes that the program is asked for |
-//! | [`outcome`] | results and errors, as the program gets them |
+//! | `call` | the thread of a call, and how it ends |
+//! | `event` | what it says, and asks for |
+//! | `work` | proofs, verifications, verification keys |
+//! | `keys` | keys that stay open for further proofs |
+//! | `sessions` | the session of calls with the same settings |
+//! | `pieces` | bytes that the program is asked for |
+//! | `outcome` | results and errors, as the program gets them |
 
 mod call;
 mod event;

@@ -1,8 +1,8 @@
 //! The ranks of spillproof over MPI: processes that `mpirun`, `mpiexec`, `srun` or an MPIJob started.
 //!
-//! What flows in: the launcher's environment. What flows out: a [`Transport`] for
-//! [`Ranks::new`](spillproof_ranks::Ranks::new), and one of two ends, [`Mpi::finish`] after a good one and
-//! [`Mpi::fail`] after an error. Who may use it: a program's `main`. Architecture invariant: no type of MPI
+//! What flows in: the launcher's environment. What flows out: a [`Transport`](spillproof_ranks::Transport) for
+//! [`Ranks::new`](spillproof_ranks::Ranks::new), and one of two ends, `Mpi::finish` after a good one and
+//! `Mpi::fail` after an error. Who may use it: a program's `main`. Architecture invariant: no type of MPI
 //! leaves this package, and the packages of the workspace are built, tested and shipped without it.
 //!
 //! MPI sends bytes as they are: who can read the network between ranks can read the witness.
