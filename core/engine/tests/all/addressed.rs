@@ -294,8 +294,9 @@ fn what_is_in_memory_of_each_array_is_known() {
         }
     }
     let stored: Vec<u64> = (0..arrays).map(|array| cells.stored_cells(array)).collect();
-    assert!(stored[0] >= len && stored[arrays - 1] == 0, "{stored:?}");
-    assert!(stored.is_sorted_by(|first, next| first >= next), "{stored:?}");
+    // The block that was written last stays, of each array.
+    assert!(stored[..5].iter().all(|cells| *cells > len / 2), "{stored:?}");
+    assert_eq!(stored[arrays - 2..], [0, 0], "{stored:?}");
     let held_bytes = place.workspace.budget.held_bytes();
     cells.remove(arrays - 1).unwrap();
     let gone_bytes = held_bytes - place.workspace.budget.held_bytes();
