@@ -246,15 +246,16 @@ impl Device {
         Ok(resident.bases.insert(bases))
     }
 
-    /// Keeps the points of a sum that succeeded; after a failure they are in doubt.
-    pub fn put_back(&mut self, resident: ResidentBases, is_good: bool) {
+    /// Keeps the points of a sum that succeeded, and those that were there before one that did not, since no sum writes to
+    /// them. Those that such a sum has copied aside are in doubt.
+    pub fn put_back(&mut self, mut resident: ResidentBases, is_good: bool) {
         if is_good {
-            self.bases.push(ResidentBases {
-                are_resident: true,
-                ..resident
-            });
+            resident.are_resident = true;
         } else {
             self.end_sums();
+        }
+        if resident.are_resident {
+            self.bases.push(resident);
         }
     }
 

@@ -122,7 +122,7 @@ pub(super) fn sum_all(
         }
         match made {
             // Resident points only save time: sum again without them.
-            Err(Stop::Device(error)) if error.is_memory_short() && are_resident => device.free_bases(),
+            Err(Stop::Device(error)) if error.is_device_memory_short() && are_resident => device.free_bases(),
             made => return made.map(|()| sums),
         }
     }

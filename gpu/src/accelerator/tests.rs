@@ -8,8 +8,8 @@ use ark_ec::VariableBaseMSM;
 use ark_ff::{FftField, Field};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Bases, Constraints, Coset, Groups, InSteps, InTiles, Input, Matrix, Program,
-    RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform,
+    Accelerator, Answer, Bases, ColumnId, Constraints, Coset, Groups, InSteps, InTiles, Input, Matrix,
+    Program, RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_kernels::vector::{Instruction, Operand, Operation, Target};
@@ -18,7 +18,7 @@ use super::rates::{JobRates, KnownRates};
 use super::*;
 use crate::accelerator::worth::{bytes_of, points};
 use crate::support::with_kernels;
-use crate::trace::Detail;
+use crate::trace::{Detail, SpanKind};
 
 const N: u64 = 1 << 12;
 const PROGRAM: [Instruction<Fr>; 2] = [
@@ -121,25 +121,28 @@ impl InTiles for Rows<'_> {
     }
 }
 
-/// One job of each kind; whether the device did it, with the right result.
-fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool; 4] {
+/// A sum over points that may stay; whether the device did it, with the right result.
+fn sum(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> bool {
     let (points, values) = (points(N), elements());
     let (points_bytes, scalars) = (bytes_of(&points), bytes_of(&values));
     let mut sums = Sums {
         bases: Groups {
             g1: vec![Bases {
                 source: Box::new(slow(&points_bytes, 64, pause)),
-                id: None,
+                id: Some(ColumnId {
+                    frames: 1,
+                    first_frame: 0,
+                }),
             }],
             g2: Vec::new(),
         },
         scalars: vec![Scalars {
             len: N,
-            source: Box::new(slow(&scalars, 32, Duration::ZERO)),
+            source: Box::new(slow(&scalars, 32, pause)),
         }],
         parts: None,
     };
-    let sum = match accelerator.sums(&mut sums, budget).unwrap() {
+    match accelerator.sums(&mut sums, budget).unwrap() {
         Answer::Done(found) => {
             let affine: Vec<G1Affine> = points
                 .iter()
@@ -152,7 +155,14 @@ fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool
             assert!(why.contains("at the pace of the first"), "{why}");
             false
         }
-    };
+    }
+}
+
+/// One job of each kind; whether the device did it, with the right result.
+fn jobs(accelerator: &GpuAccelerator, budget: &Budget, pause: Duration) -> [bool; 4] {
+    let sum = sum(accelerator, budget, pause);
+    let values = elements();
+    let scalars = bytes_of(&values);
     let mut output = Vec::new();
     let mut transform = Transform {
         log_n: 12,
@@ -250,16 +260,30 @@ fn a_job_whose_data_comes_slowly_is_the_processors() {
             assert_eq!(driver.calls(Some("cuLaunchKernel")), 0);
             // The slots are kept, and nothing of the jobs is left in them.
             assert!(budget.spare_bytes() > 0 && budget.held_bytes() == 0);
+            let processor_takes = |seconds: f64| {
+                locked(&accelerator.devices[0]).measured.sums = Some(JobRates {
+                    device_fixed: 0.0,
+                    device_each: 0.0,
+                    processor_each: seconds / N as f64,
+                });
+            };
             // It takes an hour.
-            locked(&accelerator.devices[0]).measured.sums = Some(JobRates {
-                device_fixed: 0.0,
-                device_each: 0.0,
-                processor_each: 1.0,
-            });
+            processor_takes(3600.0);
             assert_eq!(
                 jobs(&accelerator, &budget, Duration::from_millis(20)),
                 [true, false, false, false]
             );
+            // Points that stayed are there after a sum that was left to the processor.
+            processor_takes(1e-3);
+            assert!(!sum(&accelerator, &budget, Duration::from_millis(20)));
+            let sent = || {
+                let trace = accelerator.gpus[0].trace();
+                trace.total(SpanKind::ToDevicePinned).bytes
+            };
+            let before = sent();
+            processor_takes(3600.0);
+            assert!(sum(&accelerator, &budget, Duration::ZERO));
+            assert_eq!(sent() - before, 32 * N);
             drop(accelerator);
             let accelerator = self::accelerator(image, 1e6);
             assert_eq!(jobs(&accelerator, &budget, Duration::ZERO), [true; 4]);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 pub use invalid::Invalid;
 pub(crate) use spillproof_engine::error::Invalid as Values;
 
+use crate::budget::DEVICE_MEMORY;
 use crate::probed::NoGpu;
 
 /// `Result` with this crate's [`enum@Error`].
@@ -213,6 +214,16 @@ impl Error {
                 | Error::OutOfMemory { .. }
                 | Error::NoSlot { .. }
         )
+    }
+
+    /// Whether memory of the device was short, and not only the host's.
+    pub(crate) fn is_device_memory_short(&self) -> bool {
+        match self {
+            Error::OverBudget { memory, .. }
+            | Error::TooSmall { memory, .. }
+            | Error::OutOfMemory { memory, .. } => *memory == DEVICE_MEMORY.name,
+            _ => false,
+        }
     }
 
     /// Whether the processor can still do the job: the device or its memory failed, and not the data of the
