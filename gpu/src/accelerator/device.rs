@@ -325,9 +325,12 @@ impl Device {
         of_a_job || self.columns.free_one() || self.bases.drain(..self.bases.len().min(1)).count() > 0
     }
 
-    /// Drops all state that an error leaves in doubt. Returns the error's text, with a remedy.
+    /// Drops all state that an error leaves in doubt: none where a plan refused the job. Returns the error's text, with a
+    /// remedy.
     pub fn failed(&mut self, error: &Error) -> String {
-        self.after(error);
+        if !error.is_of_a_plan() {
+            self.after(error);
+        }
         self.slots.with_remedy(error)
     }
 

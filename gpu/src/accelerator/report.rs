@@ -218,7 +218,9 @@ impl Book {
 
     /// A device leaves jobs to others, because of an error.
     pub fn failed(&self, device: usize, jobs: Jobs, error: &Error, why: &str) {
-        if !self.is_planned {
+        if !self.is_planned && error.is_of_a_plan() {
+            tracing::debug!(job = ?jobs.kind, device, %error, "a device has no plan for the job");
+        } else if !self.is_planned {
             tracing::warn!(job = ?jobs.kind, device, %error, "a device failed, another device or the processor does the job");
         }
         self.left(device, why, jobs.count);

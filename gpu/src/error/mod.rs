@@ -216,6 +216,11 @@ impl Error {
         )
     }
 
+    /// Whether a plan refused the job, before any of it began.
+    pub(crate) fn is_of_a_plan(&self) -> bool {
+        matches!(self, Error::TooSmall { .. })
+    }
+
     /// Whether memory of the device was short, and not only the host's.
     pub(crate) fn is_device_memory_short(&self) -> bool {
         match self {

@@ -15,6 +15,7 @@ mod accelerator_plan;
 mod accelerator_quotient;
 mod accelerator_reads;
 mod accelerator_staging;
+mod accelerator_stays;
 mod device;
 mod failures;
 mod kernels_curve;
