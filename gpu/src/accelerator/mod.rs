@@ -48,6 +48,7 @@ mod tests;
 mod transform;
 mod worth;
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -82,16 +83,49 @@ pub struct GpuAccelerator {
     gpus: Vec<Gpu>,
     /// The state of each device, in the same order.
     devices: Vec<Mutex<Device>>,
-    /// Frames that are gone, which each device forgets when its job ends.
+    /// Frames that are gone, which each device forgets once it is idle.
     gone: Vec<Mutex<Vec<u64>>>,
     offload: Offload,
     book: Book,
 }
 
-/// A usable device that is idle.
+/// A usable device that was idle.
 struct IdleDevice<'a> {
     number: usize,
+    device: HeldDevice<'a>,
+}
+
+/// A device that only this thread uses. When it is let go, it forgets what went meanwhile.
+struct HeldDevice<'a> {
+    // The first field: the device is idle when it forgets.
     device: MutexGuard<'a, Device>,
+    _forgetting: Forgetting<'a>,
+}
+
+impl Deref for HeldDevice<'_> {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl DerefMut for HeldDevice<'_> {
+    fn deref_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+}
+
+/// At its drop, a device forgets what is gone.
+struct Forgetting<'a> {
+    accelerator: &'a GpuAccelerator,
+    number: usize,
+}
+
+impl Drop for Forgetting<'_> {
+    fn drop(&mut self) {
+        self.accelerator.forget_gone(self.number);
+    }
 }
 
 impl GpuAccelerator {
@@ -141,8 +175,8 @@ impl GpuAccelerator {
     /// their part of the device memory; they are then streamed each time.
     /// [`Error::Driver`](crate::Error::Driver).
     pub fn plan_over_bases(&self, points: u64, budget: &Budget) -> Result<MsmPlan> {
-        match self.devices.first() {
-            Some(device) => locked(device).plan_over_bases(points, budget),
+        match self.first() {
+            Some(mut device) => device.plan_over_bases(points, budget),
             None => Err(NoGpu::NoDevice.into()),
         }
     }
@@ -174,24 +208,46 @@ impl GpuAccelerator {
 
     /// The plans of the last sum and the last transform of the first device, if it still has their memory.
     pub fn last_plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
-        match self.devices.first() {
-            Some(device) => locked(device).plans(),
+        match self.first() {
+            Some(device) => device.plans(),
             None => (None, None),
         }
     }
 
+    /// The first device, once it is idle.
+    fn first(&self) -> Option<HeldDevice<'_>> {
+        let device = locked(self.devices.first()?);
+        Some(self.held(0, device))
+    }
+
     /// A device that can begin a job now, or the reason why it cannot.
     fn idle(&self, number: usize) -> Result<IdleDevice<'_>, String> {
-        let device = match self.devices.get(number).map(Mutex::try_lock) {
-            Some(Ok(device)) => device,
-            Some(Err(TryLockError::Poisoned(poisoned))) => poisoned.into_inner(),
-            Some(Err(TryLockError::WouldBlock)) | None => {
-                return Err("the device is busy with another job of this session".to_owned());
-            }
+        let Some(device) = self.try_lock(number) else {
+            return Err("the device is busy with another job of this session".to_owned());
         };
+        let device = self.held(number, device);
         match device.refuses() {
             Some(why) => Err(why.to_owned()),
             None => Ok(IdleDevice { number, device }),
+        }
+    }
+
+    fn held<'a>(&'a self, number: usize, device: MutexGuard<'a, Device>) -> HeldDevice<'a> {
+        HeldDevice {
+            device,
+            _forgetting: Forgetting {
+                accelerator: self,
+                number,
+            },
+        }
+    }
+
+    /// A device that is idle.
+    fn try_lock(&self, number: usize) -> Option<MutexGuard<'_, Device>> {
+        match self.devices.get(number)?.try_lock() {
+            Ok(device) => Some(device),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -227,9 +283,7 @@ impl GpuAccelerator {
                 }
             };
             let mut done = jobs;
-            let result = work(number, &mut device, &mut done.count).map_err(Stop::sorted);
-            self.forget_gone(number, &mut device);
-            match result {
+            match work(number, &mut device, &mut done.count).map_err(Stop::sorted) {
                 Ok(result) => {
                     book.done(number, done);
                     return Ok(Answer::Done(result));
@@ -245,11 +299,23 @@ impl GpuAccelerator {
         Ok(Answer::Declined(last))
     }
 
-    /// Frees what a device has of columns that went while it was busy.
-    fn forget_gone(&self, number: usize, device: &mut Device) {
-        if let Some(gone) = self.gone.get(number) {
-            let gone = std::mem::take(&mut *locked(gone));
-            gone.into_iter().for_each(|frames| device.columns.forget(frames));
+    /// Frees what a device has of columns that are gone, if it is idle. Otherwise whoever holds it does, when it is let
+    /// go: so a column is freed that went at any time before.
+    fn forget_gone(&self, number: usize) {
+        let Some(gone) = self.gone.get(number) else {
+            return;
+        };
+        loop {
+            if locked(gone).is_empty() {
+                return;
+            }
+            let Some(mut device) = self.try_lock(number) else {
+                return;
+            };
+            let frames = std::mem::take(&mut *locked(gone));
+            frames
+                .into_iter()
+                .for_each(|frames| device.columns.forget(frames));
         }
     }
 }
@@ -367,13 +433,10 @@ impl Accelerator for GpuAccelerator {
     }
 
     fn forget(&self, frames: u64) {
-        for (device, gone) in self.devices.iter().zip(&self.gone) {
-            match device.try_lock() {
-                Ok(mut device) => device.columns.forget(frames),
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().columns.forget(frames),
-                // It may be this thread's: a column goes while its job runs.
-                Err(TryLockError::WouldBlock) => locked(gone).push(frames),
-            }
+        for (number, gone) in self.gone.iter().enumerate() {
+            locked(gone).push(frames);
+            // This thread may hold it: a column goes while its job runs.
+            self.forget_gone(number);
         }
     }
 

@@ -1,4 +1,5 @@
-//! What stays on devices from job to job, under the fake driver: a job that is refused or stopped takes nothing of it.
+//! What stays on devices from job to job, under the fake driver: a job that is refused or stopped takes nothing of it, and
+//! what is gone or distrusted is freed.
 
 use std::sync::Arc;
 
@@ -8,21 +9,24 @@ use ark_ff::{FftField, Field, UniformRand};
 use spillproof_commit::G1;
 use spillproof_engine::Error;
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Bases, ColumnId, Coset, Groups, InSteps, InTiles, Input, Matrix, Program,
+    Accelerator, Answer, Bases, ColumnId, Coset, Groups, InSteps, InTiles, Input, Matrix, Parts, Program,
     ReadElements, RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform, WriteElements,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Element;
-use spillproof_gpu::accelerator::{GpuAccelerator, Offload};
+use spillproof_gpu::Choice;
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
 use spillproof_gpu::trace::SpanKind;
 use spillproof_kernels::vector::{Instruction, Operand, Operation, Target};
 
-use crate::sessions::{accelerator, name_the_image};
+use crate::sessions::{accelerator, name_the_image, open};
 use crate::support::{rng, with_kernels};
 
 type Result<T> = spillproof_engine::Result<T>;
 
+/// Four shares of [`STEP`] points.
 const N: u64 = 2048;
+const STEP: u64 = 512;
 const LOG_N: u32 = 9;
 const BYTES: u64 = 32;
 /// What transforms make.
@@ -88,6 +92,17 @@ impl Data {
                 }),
             }],
             parts: None,
+        }
+    }
+
+    /// The same sum, which devices may share.
+    fn shared<'a>(&'a self, before_reads: impl Fn() -> Result<()> + Sync + Copy + 'a) -> Sums<'a> {
+        Sums {
+            parts: Some(Parts {
+                step: STEP,
+                of: Box::new(move |range| Ok(self.sums(range.start, range.end - range.start, before_reads))),
+            }),
+            ..self.sums(0, N, before_reads)
         }
     }
 
@@ -240,6 +255,38 @@ fn what_did_not_begin_takes_nothing_from_the_device() {
             "{answer:?}"
         );
         stays("a quotient had no plan");
+        drop(Arc::into_inner(accelerator).unwrap());
+        driver.assert_clean(TEST);
+    });
+}
+
+/// While several devices share a sum, a column goes.
+#[test]
+fn a_shared_sum_lets_columns_go() {
+    const TEST: &str = "a_shared_sum_lets_columns_go";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        driver.reset(2, 64 << 20);
+        let accelerator = open(&Request {
+            choice: Choice::All,
+            vram: ByteSize::Bytes(1 << 20),
+            offload: Offload::Always,
+            ..Request::default()
+        });
+        let (data, budget) = (Data::random(TEST), Budget::new(8 << 20));
+        transform(&accelerator, &budget, false);
+        assert_eq!(transform(&accelerator, &budget, true), 0);
+        let goes = || {
+            accelerator.forget(COLUMN.frames);
+            Ok(())
+        };
+        let answer = accelerator.sums(&mut data.shared(&goes), &budget).unwrap();
+        let Answer::Done(sums) = answer else {
+            panic!("{}", accelerator.report());
+        };
+        assert_eq!(sums.g1, [data.expected]);
+        assert_eq!(accelerator.report().devices()[0].sums(), 0, "it was shared");
+        assert_eq!(transform(&accelerator, &budget, true), BYTES << LOG_N);
         drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean(TEST);
     });
