@@ -110,8 +110,8 @@ impl Control {
         self.shared.is_stopped.load(Relaxed)
     }
 
-    /// The one that this thread has entered.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    /// The one that this thread has entered: other threads that work for this one enter it, too.
+    pub fn of_this_thread() -> Option<Self> {
         OF_THIS_THREAD.with_borrow(Clone::clone)
     }
 

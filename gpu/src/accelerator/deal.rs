@@ -7,6 +7,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use spillproof_engine::accelerator::Totals;
+use spillproof_engine::control::Control;
 
 use super::stop::Stop;
 use crate::lock::locked;
@@ -35,7 +36,7 @@ pub(super) struct DealtSums {
     pub points: Vec<u64>,
 }
 
-/// Sums `points` points in shares of `share_points`.
+/// Sums `points` points in shares of `share_points`. A stop of the caller's work stops the workers.
 ///
 /// # Errors
 /// An error of the host; a reason to decline if no device is left for some share.
@@ -46,8 +47,18 @@ pub(super) fn deal(points: u64, share_points: u64, workers: Vec<ShareWorker<'_>>
         state: Mutex::default(),
         changed: Condvar::new(),
     };
+    let control = Control::of_this_thread();
+    let work = |mut worker: ShareWorker<'_>| {
+        let _entered = control.as_ref().map(Control::enter);
+        // A share may take no memory and read no column, which would refuse it.
+        let next = |share| match control.as_ref().is_some_and(Control::is_stopped) {
+            true => Err(spillproof_engine::Error::Stopped.into()),
+            false => worker(share),
+        };
+        deck.work(next)
+    };
     let parts: Vec<(Option<Totals>, u64)> = std::thread::scope(|scope| {
-        let start = |worker| std::thread::Builder::new().spawn_scoped(scope, || deck.work(worker));
+        let start = |worker| std::thread::Builder::new().spawn_scoped(scope, || work(worker));
         let threads: Vec<_> = workers.into_iter().map(start).collect();
         let joined = threads.into_iter().map(|thread| match thread {
             Ok(thread) => thread
@@ -159,7 +170,7 @@ impl Deck {
     }
 
     /// The work of the thread of a device: its sums, and their points.
-    fn work(&self, mut worker: ShareWorker<'_>) -> (Option<Totals>, u64) {
+    fn work(&self, mut worker: impl FnMut(Share) -> Result<Totals, Stop>) -> (Option<Totals>, u64) {
         let (mut total, mut points) = (None, 0);
         while let Some(in_work) = self.next() {
             match worker(in_work.share) {
@@ -186,6 +197,7 @@ impl Deck {
 mod tests {
     use ark_bn254::{Fr, G1Projective, G2Projective};
     use ark_ec::PrimeGroup;
+    use spillproof_engine::budget::Budget;
 
     use super::*;
 
@@ -262,5 +274,29 @@ mod tests {
         };
         let stop = deal(100, 10, vec![reader(), reader()]).unwrap_err();
         assert!(matches!(stop, Stop::Host(_)), "{stop:?}");
+    }
+
+    #[test]
+    fn a_stop_of_the_caller_ends_the_sum() {
+        let budget = Budget::new(1 << 20);
+        // A worker that needs memory, and the next shares of one that does not.
+        for (share_points, lease_bytes) in [(100, 4096), (10, 0)] {
+            let control = Control::new();
+            let _entered = control.enter();
+            let stopping = || -> ShareWorker<'_> {
+                Box::new(|share| {
+                    control.stop();
+                    if lease_bytes > 0 {
+                        budget.lease(lease_bytes, "slots")?;
+                    }
+                    Ok(sums(share))
+                })
+            };
+            let stop = deal(100, share_points, vec![stopping(), stopping()]).unwrap_err();
+            assert!(
+                matches!(stop, Stop::Host(spillproof_engine::Error::Stopped)),
+                "{share_points}: {stop:?}"
+            );
+        }
     }
 }

@@ -14,6 +14,7 @@ use spillproof_engine::accelerator::{
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Element;
+use spillproof_engine::control::Control;
 use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
 use spillproof_gpu::trace::SpanKind;
@@ -260,10 +261,10 @@ fn what_did_not_begin_takes_nothing_from_the_device() {
     });
 }
 
-/// While several devices share a sum, a column goes.
+/// While several devices share a sum, a column goes, or the sum is stopped.
 #[test]
-fn a_shared_sum_lets_columns_go() {
-    const TEST: &str = "a_shared_sum_lets_columns_go";
+fn a_shared_sum_lets_columns_go_and_is_stopped() {
+    const TEST: &str = "a_shared_sum_lets_columns_go_and_is_stopped";
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         driver.reset(2, 64 << 20);
@@ -287,6 +288,14 @@ fn a_shared_sum_lets_columns_go() {
         assert_eq!(sums.g1, [data.expected]);
         assert_eq!(accelerator.report().devices()[0].sums(), 0, "it was shared");
         assert_eq!(transform(&accelerator, &budget, true), BYTES << LOG_N);
+        let control = Control::new();
+        let _entered = control.enter();
+        let stops = || {
+            control.stop();
+            Ok(())
+        };
+        let answer = accelerator.sums(&mut data.shared(&stops), &budget);
+        assert!(matches!(answer, Err(Error::Stopped)), "{answer:?}");
         drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean(TEST);
     });
