@@ -116,10 +116,11 @@ impl Columns {
             .sort_by_key(|kept| kept.id.is_some_and(|id| ids.contains(&id)));
     }
 
-    /// Frees those of frames that are gone.
-    pub fn forget(&mut self, frames: u64) {
-        self.all
-            .retain(|kept| kept.id.is_none_or(|id| id.frames != frames));
+    /// Takes out those of frames that are gone. Their drop overwrites and frees them, which takes a while.
+    #[must_use]
+    pub fn take_gone(&mut self, frames: &[u64]) -> Vec<KeptColumn> {
+        let is_gone = |kept: &mut KeptColumn| kept.id.is_some_and(|id| frames.contains(&id.frames));
+        self.all.extract_if(.., is_gone).collect()
     }
 
     /// Frees the least recently used one, if there is any.

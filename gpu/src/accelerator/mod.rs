@@ -313,9 +313,10 @@ impl GpuAccelerator {
                 return;
             };
             let frames = std::mem::take(&mut *locked(gone));
-            frames
-                .into_iter()
-                .for_each(|frames| device.columns.forget(frames));
+            let columns = device.columns.take_gone(&frames);
+            // Jobs take the device while columns are overwritten.
+            drop(device);
+            drop(columns);
         }
     }
 }
