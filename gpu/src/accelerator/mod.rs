@@ -384,13 +384,8 @@ impl Accelerator for GpuAccelerator {
     fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut is_begun = false;
         self.attempt(&self.book, Jobs::one(JobKind::Panel), |_, device, _| {
-            if std::mem::replace(&mut is_begun, true) {
-                return Err(Stop::Declined(
-                    "a device failed at a panel, of which some is written".into(),
-                ));
-            }
             let worth = JobSize::Panel(PanelSize::of(job)).worth(self.offload, device, budget)?;
-            transform::panel(device, job, budget)?;
+            transform::panel(device, job, budget, &mut is_begun)?;
             self.book.taken(JobKind::Panel, &worth);
             Ok(())
         })

@@ -114,19 +114,26 @@ pub(super) fn plan_of_panel(
     )?)
 }
 
-/// Does a panel.
-pub(super) fn panel(device: &mut Device, job: &mut Panel<'_>, budget: &Budget) -> Result<(), Stop> {
+/// Does a panel. `is_begun` says whether another device has begun it: what that one has written is not read again.
+pub(super) fn panel(
+    device: &mut Device,
+    job: &mut Panel<'_>,
+    budget: &Budget,
+    is_begun: &mut bool,
+) -> Result<(), Stop> {
+    if *is_begun {
+        return Err(Stop::Declined(
+            "a device failed at a panel, of which some is written".into(),
+        ));
+    }
     let plan = plan_of_panel(device, [job.log_rows, job.log_columns], &job.halves, budget)?;
     let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let ntt = device.panel(plan, &job.halves)?;
-    ntt.run(
-        slots.both_ways()?,
-        job.first_column,
-        &mut *job.input,
-        &mut *job.output,
-    )?;
+    let slots_of_both = slots.both_ways()?;
+    *is_begun = true;
+    ntt.run(slots_of_both, job.first_column, &mut *job.input, &mut *job.output)?;
     device.slots.keep(slots);
     Ok(())
 }

@@ -9,10 +9,11 @@ use spillproof_engine::accelerator::{Accelerator, Answer, Half, Panel, ReadEleme
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Element;
 use spillproof_fake_driver::Code;
-use spillproof_gpu::accelerator::Offload;
+use spillproof_gpu::Choice;
+use spillproof_gpu::accelerator::{Offload, Request};
 use spillproof_gpu::trace::SpanKind;
 
-use crate::sessions::{accelerator, all_is_given_back, name_the_image, session};
+use crate::sessions::{accelerator, all_is_given_back, name_the_image, open, session};
 use crate::support::{rng, with_kernels};
 
 const BYTES: usize = 32;
@@ -59,6 +60,18 @@ impl Case {
             expected: halves.iter().fold(elements.clone(), made),
             halves,
             elements,
+        }
+    }
+
+    fn job<'a>(&self, elements: &'a RefCell<Vec<Fr>>) -> Panel<'a> {
+        let [log_rows, log_columns] = self.log_lengths;
+        Panel {
+            log_rows,
+            log_columns,
+            first_column: self.first_column,
+            halves: self.halves.clone(),
+            input: Box::new(End(elements)),
+            output: Box::new(End(elements)),
         }
     }
 }
@@ -130,17 +143,7 @@ fn panels_are_their_formulas() {
             let mut times = 0;
             for _ in 0..2 {
                 let elements = RefCell::new(case.elements.clone());
-                let [log_rows, log_columns] = case.log_lengths;
-                let mut job = Panel {
-                    log_rows,
-                    log_columns,
-                    first_column: case.first_column,
-                    halves: case.halves.clone(),
-                    input: Box::new(End(&elements)),
-                    output: Box::new(End(&elements)),
-                };
-                let answer = gpu.panel(&mut job, session.budget()).unwrap();
-                drop(job);
+                let answer = gpu.panel(&mut case.job(&elements), session.budget()).unwrap();
                 if let Answer::Done(()) = answer {
                     assert!(
                         elements.into_inner() == case.expected,
@@ -166,5 +169,47 @@ fn panels_are_their_formulas() {
         }
         println!("{done} panels, {failed} failures");
         assert!(done > 100 && failed > 10);
+    });
+}
+
+/// A device that fails before anything is written leaves the panel to the next one; behind that, to the rank.
+#[test]
+fn a_panel_that_was_not_written_goes_to_the_next_device() {
+    const TEST: &str = "a_panel_that_was_not_written_goes_to_the_next_device";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _named = name_the_image(image);
+        let case = Case::random(&mut rng(TEST));
+        for (call, code, is_done) in [
+            ("cuMemAlloc_v2", Code::OutOfMemory, true),
+            ("cuLaunchKernel", Code::LaunchFailed, false),
+        ] {
+            driver.reset(2, 64 << 20);
+            let gpus = open(&Request {
+                choice: Choice::All,
+                vram: ByteSize::Bytes(1 << 20),
+                offload: Offload::Always,
+                ..Request::default()
+            });
+            let session = session(None, 4 << 20);
+            let elements = RefCell::new(case.elements.clone());
+            driver.fail(Some(call), 1, code, false);
+            let answer = gpus.panel(&mut case.job(&elements), session.budget()).unwrap();
+            assert_eq!(driver.failures(), 1, "{call}");
+            let report = gpus.report();
+            match is_done {
+                true => {
+                    assert_eq!(answer, Answer::Done(()), "{call}: {report}");
+                    assert!(elements.into_inner() == case.expected, "{call}");
+                    assert_eq!(report.devices()[1].panels(), 1, "{report}");
+                }
+                false => {
+                    let Answer::Declined(why) = answer else {
+                        panic!("{call}: {report}");
+                    };
+                    assert!(why.contains("of which some is written"), "{why}");
+                }
+            }
+            all_is_given_back(session, gpus, driver, call);
+        }
     });
 }
