@@ -5,12 +5,12 @@ use spillproof_engine::accelerator::{Half, Lines, ReadElements, WriteElements};
 
 use super::field::NttField;
 use super::passes::{Layout, RowBatch, transform};
-use super::plan::ELEMENT_BYTES;
+use super::plan::{ELEMENT_BYTES, check_length};
 use super::radices::LOG_TILE;
 use super::slots::NttSlots;
 use super::tables::{DeviceTables, Powers, RowTables, Scale, Tables, power_elements, step_elements};
 use crate::buffer::{DeviceBuffer, leased_bytes};
-use crate::error::{BoxedError, Result};
+use crate::error::{BoxedError, Invalid, Result, Values};
 use crate::fit::JobMemory;
 use crate::kernels::{Kernel, Kernels};
 use crate::ring::{Chunk, Chunking, Ring, RingJob};
@@ -33,17 +33,14 @@ impl PanelPlan {
     /// The plan for `halves` of 2^`log_columns` columns of 2^`log_rows` elements. Chunks are some whole columns.
     ///
     /// # Errors
-    /// [`crate::Error::TooSmall`] with the smallest budget that works.
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for no halves, or one of
+    /// a transform that has fewer elements than the panel, or more than 2^28.
     pub fn new(
         [log_rows, log_columns]: [u32; 2],
         halves: &[Half],
         [vram_bytes, slot_bytes]: [u64; 2],
     ) -> Result<Self> {
-        let elements = halves.iter().map(|half| {
-            let powers = if half.is_second { 1 } else { 2 };
-            step_elements(log_rows, LOG_TILE) + powers * power_elements(half.log_n)
-        });
-        let table_bytes = elements.sum::<u64>() * ELEMENT_BYTES;
+        let table_bytes = table_bytes([log_rows, log_columns], halves)?;
         let with = |ring_buffers, log_chunk| Self {
             log_rows,
             log_columns,
@@ -92,6 +89,31 @@ impl PanelPlan {
     fn column_bytes(&self) -> u64 {
         ELEMENT_BYTES << self.log_rows
     }
+}
+
+/// Bytes of the tables for halves over a panel.
+///
+/// # Errors
+/// As [`PanelPlan::new`].
+fn table_bytes([log_rows, log_columns]: [u32; 2], halves: &[Half]) -> Result<u64> {
+    let what = "a panel of a transform";
+    if halves.is_empty() {
+        let reason = "it has no halves; one or two are possible".into();
+        return Err(Invalid::Size { what, reason }.into());
+    }
+    let elements = halves.iter().map(|half| -> Result<u64> {
+        check_length::<Fr>(half.log_n)?;
+        if u64::from(log_rows) + u64::from(log_columns) > u64::from(half.log_n) {
+            let reason = format!(
+                "2^{log_columns} columns of 2^{log_rows} elements, of a transform of 2^{}: the transform must have as many",
+                half.log_n
+            );
+            return Err(Invalid::Size { what, reason }.into());
+        }
+        let powers = if half.is_second { 1 } else { 2 };
+        Ok(step_elements(log_rows, LOG_TILE) + powers * power_elements(half.log_n))
+    });
+    Ok(elements.sum::<Result<u64>>()? * ELEMENT_BYTES)
 }
 
 /// A half on the device: the tables of its columns, and the factors before and behind it.
@@ -143,8 +165,16 @@ impl PanelNtt {
     /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// As [`super::Ntt::new`].
+    /// As [`super::Ntt::new`]; [`crate::Error::Invalid`] for halves that the plan is not for.
     pub fn new(vram: &Vram, kernels: &Kernels, plan: PanelPlan, halves: &[Half]) -> Result<Self> {
+        let given_bytes = table_bytes([plan.log_rows, plan.log_columns], halves)?;
+        if given_bytes != plan.table_bytes {
+            return Err(Invalid::OtherPlan {
+                plan: format!("tables of {} bytes", plan.table_bytes),
+                job: format!("tables of {given_bytes} bytes"),
+            }
+            .into());
+        }
         let mut content = Tables::<Fr>::new();
         let made_for = halves.to_vec();
         let halves = halves.iter().map(|half| {
@@ -194,7 +224,7 @@ impl PanelNtt {
     /// Transforms the columns of a panel, of which `first_column` is the first.
     ///
     /// # Errors
-    /// As [`super::Ntt::transform`].
+    /// As [`super::Ntt::transform`]; [`crate::Error::Invalid`] for columns that the matrix of a half does not have.
     pub fn run(
         &mut self,
         slots: NttSlots<'_>,
@@ -205,12 +235,23 @@ impl PanelNtt {
         let Self {
             ring,
             plan,
+            made_for,
             halves,
             kernel,
             tables,
             array,
-            ..
         } = self;
+        let end = first_column.saturating_add(1 << plan.log_columns);
+        let all_columns = made_for.iter().map(|half| 1 << (half.log_n - plan.log_rows));
+        if let Some(len) = all_columns.min().filter(|len| end > *len) {
+            return Err(Values::OutOfRange {
+                what: "the columns of a panel".into(),
+                start: first_column,
+                end,
+                len,
+            }
+            .into());
+        }
         let column_bytes = plan.column_bytes();
         let lines = |offset: u64| Lines {
             first: offset / column_bytes,

@@ -9,9 +9,12 @@ use spillproof_engine::accelerator::{Accelerator, Answer, Half, Panel, ReadEleme
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Element;
 use spillproof_fake_driver::Code;
-use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::{Offload, Request};
-use spillproof_gpu::trace::SpanKind;
+use spillproof_gpu::kernels::Kernels;
+use spillproof_gpu::ntt::{NttSlots, PanelNtt, PanelPlan};
+use spillproof_gpu::ring::{Download, Upload};
+use spillproof_gpu::trace::{Detail, SpanKind};
+use spillproof_gpu::{Caching, Choice, Error, Gpu, Pinned, Result, Vram};
 
 use crate::sessions::{accelerator, all_is_given_back, name_the_image, open, session};
 use crate::support::{rng, with_kernels};
@@ -211,5 +214,81 @@ fn a_panel_that_was_not_written_goes_to_the_next_device() {
             }
             all_is_given_back(session, gpus, driver, call);
         }
+    });
+}
+
+/// Panels that are not inside of their transforms are refused before the device computes any address from them.
+#[test]
+fn panels_outside_of_their_transforms_are_refused() {
+    const TEST: &str = "panels_outside_of_their_transforms_are_refused";
+    let half = |log_n: u32, is_second| Half {
+        log_n,
+        omega: Fr::get_root_of_unity(1 << log_n.min(28)).unwrap(),
+        before: Fr::GENERATOR,
+        after: Fr::GENERATOR,
+        scale: Fr::ONE,
+        is_second,
+    };
+    let plan = |lengths, halves: &[Half]| PanelPlan::new(lengths, halves, [1 << 20; 2]);
+    let good = [half(8, true), half(8, false)];
+    for (lengths, halves) in [
+        ([3, 4], &[][..]),
+        ([3, 6], &good),
+        ([9, 0], &good),
+        ([u32::MAX, 1], &good),
+        ([0, u32::MAX], &good),
+        ([3, 4], &[half(8, true), half(6, false)]),
+        ([3, 4], &[half(29, false)]),
+        ([3, 4], &[half(u32::MAX, false)]),
+    ] {
+        let refused = plan(lengths, halves);
+        assert!(
+            matches!(refused, Err(Error::Invalid(_))),
+            "{lengths:?}: {refused:?}"
+        );
+    }
+    with_kernels(module_path!(), TEST, |driver, image| {
+        driver.reset(1, 64 << 20);
+        let gpu = Gpu::open(0, Detail::Counts).unwrap();
+        let (kernels, vram) = (Kernels::load(&gpu, image).unwrap(), Vram::new(&gpu, 1 << 20));
+        let plan = plan([3, 4], &good).unwrap();
+        // Shorter, longer, more.
+        for halves in [
+            &[half(6, true), half(6, false)][..],
+            &[half(12, true), half(12, false)],
+            &[good[0], good[1], good[1]],
+            &[],
+        ] {
+            let refused = PanelNtt::new(&vram, &kernels, plan, halves).map(drop);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+        }
+        let mut ntt = PanelNtt::new(&vram, &kernels, plan, &good).unwrap();
+        let pinned = Pinned::new(4 * plan.slot_bytes());
+        let slots = |what| pinned.pool(&gpu, 2, plan.slot_bytes() as usize, Caching::Cached, what);
+        let (up, back) = (slots("up").unwrap(), slots("back").unwrap());
+        let mut upload = Upload::new(up.take(2).unwrap(), gpu.trace()).unwrap();
+        let mut download = Download::new(back.take(2).unwrap(), gpu.trace()).unwrap();
+        let elements = RefCell::new(vec![Fr::ONE; 1 << 7]);
+        let mut run = |first_column| -> Result<()> {
+            let slots = NttSlots {
+                upload: &mut upload,
+                download: &mut download,
+            };
+            ntt.run(slots, first_column, &mut End(&elements), &mut End(&elements))
+        };
+        // 16 columns of 32.
+        for first_column in [17, 32, u64::MAX - 3] {
+            let refused = run(first_column);
+            assert!(
+                matches!(refused, Err(Error::Invalid(_))),
+                "{first_column}: {refused:?}"
+            );
+        }
+        run(16).unwrap();
+        let found = elements.take();
+        let expected = good.iter().fold(vec![Fr::ONE; 1 << 7], |elements, half| {
+            made(&elements, [3, 4], 16, half)
+        });
+        assert!(found == expected);
     });
 }
