@@ -334,12 +334,22 @@ impl Device {
         self.slots.with_remedy(error)
     }
 
-    fn after(&mut self, error: &Error) {
+    /// Frees all that is kept for later jobs.
+    pub fn free_all(&mut self) {
+        self.free_device_memory();
+        self.slots.clear();
+    }
+
+    fn free_device_memory(&mut self) {
         self.msm = None;
         self.ntt = None;
         self.panel = None;
         self.columns.free_all();
         self.bases.clear();
+    }
+
+    fn after(&mut self, error: &Error) {
+        self.free_device_memory();
         let gone = error.is_device_lost();
         if gone {
             self.slots.clear();

@@ -83,10 +83,25 @@ pub struct GpuAccelerator {
     gpus: Vec<Gpu>,
     /// The state of each device, in the same order.
     devices: Vec<Mutex<Device>>,
-    /// Frames that are gone, which each device forgets once it is idle.
-    gone: Vec<Mutex<Vec<u64>>>,
+    /// What each device forgets once it is idle.
+    gone: Vec<Mutex<Gone>>,
     offload: Offload,
     book: Book,
+}
+
+/// What is of no more use to a device.
+#[derive(Debug, Default)]
+struct Gone {
+    /// Columns of these frames.
+    frames: Vec<u64>,
+    /// Everything.
+    all: bool,
+}
+
+impl Gone {
+    fn is_nothing(&self) -> bool {
+        self.frames.is_empty() && !self.all
+    }
 }
 
 /// A usable device that was idle.
@@ -299,20 +314,23 @@ impl GpuAccelerator {
         Ok(Answer::Declined(last))
     }
 
-    /// Frees what a device has of columns that are gone, if it is idle. Otherwise whoever holds it does, when it is let
-    /// go: so a column is freed that went at any time before.
+    /// Frees what is of no more use to a device, if it is idle. Otherwise whoever holds it does, when it is let go: so
+    /// nothing stays, whenever it went.
     fn forget_gone(&self, number: usize) {
         let Some(gone) = self.gone.get(number) else {
             return;
         };
         loop {
-            if locked(gone).is_empty() {
+            if locked(gone).is_nothing() {
                 return;
             }
             let Some(mut device) = self.try_lock(number) else {
                 return;
             };
-            let frames = std::mem::take(&mut *locked(gone));
+            let Gone { frames, all } = std::mem::take(&mut *locked(gone));
+            if all {
+                device.free_all();
+            }
             let columns = device.columns.take_gone(&frames);
             // Jobs take the device while columns are overwritten.
             drop(device);
@@ -430,8 +448,15 @@ impl Accelerator for GpuAccelerator {
 
     fn forget(&self, frames: u64) {
         for (number, gone) in self.gone.iter().enumerate() {
-            locked(gone).push(frames);
+            locked(gone).frames.push(frames);
             // This thread may hold it: a column goes while its job runs.
+            self.forget_gone(number);
+        }
+    }
+
+    fn distrust(&self) {
+        for (number, gone) in self.gone.iter().enumerate() {
+            locked(gone).all = true;
             self.forget_gone(number);
         }
     }

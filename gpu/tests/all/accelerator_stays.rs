@@ -9,8 +9,9 @@ use ark_ff::{FftField, Field, UniformRand};
 use spillproof_commit::G1;
 use spillproof_engine::Error;
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Bases, ColumnId, Coset, Groups, InSteps, InTiles, Input, Matrix, Parts, Program,
-    ReadElements, RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform, WriteElements,
+    Accelerator, Answer, Bases, ColumnId, Coset, CountedAccelerator, Groups, InSteps, InTiles, Input, Matrix,
+    Parts, Program, ReadElements, RowSource, Scalars, StepEnds, Sums, TileEnds, Tiles, Transform,
+    WriteElements,
 };
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Element;
@@ -298,5 +299,45 @@ fn a_shared_sum_lets_columns_go_and_is_stopped() {
         assert!(matches!(answer, Err(Error::Stopped)), "{answer:?}");
         drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean(TEST);
+    });
+}
+
+/// What is distrusted frees its devices: now, or when its job ends.
+#[test]
+fn a_distrusted_accelerator_keeps_nothing() {
+    const TEST: &str = "a_distrusted_accelerator_keeps_nothing";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let data = Data::random(TEST);
+        for during_a_job in [false, true] {
+            driver.reset(1, 64 << 20);
+            let accelerator = accelerator(ByteSize::Bytes(1 << 20), Offload::Always);
+            let budget = Budget::new(8 << 20);
+            let counted = CountedAccelerator::new(Arc::clone(&accelerator) as Arc<dyn Accelerator>);
+            transform(&accelerator, &budget, false);
+            data.check(&accelerator, &budget);
+            assert!(driver.live().device_memory > 0 && driver.live().pinned_memory > 0);
+            match during_a_job {
+                false => counted.distrust(),
+                true => {
+                    let distrusts = || {
+                        counted.distrust();
+                        Ok(())
+                    };
+                    let answer = accelerator.sums(&mut data.sums(0, N, distrusts), &budget);
+                    assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
+                }
+            }
+            let live = driver.live();
+            assert_eq!(
+                (live.device_memory, live.pinned_memory),
+                (0, 0),
+                "during a job: {during_a_job}"
+            );
+            assert_eq!(budget.held_bytes(), 0);
+            drop(counted);
+            drop(Arc::into_inner(accelerator).unwrap());
+            driver.assert_clean(TEST);
+        }
     });
 }

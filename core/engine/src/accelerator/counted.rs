@@ -125,9 +125,10 @@ impl CountedAccelerator {
         self.jobs.load(Ordering::SeqCst)
     }
 
-    /// From now on the processor does everything.
+    /// From now on the processor does everything. The accelerator hears of it, and keeps nothing for later jobs.
     pub fn distrust(&self) {
         self.distrusted.store(true, Ordering::SeqCst);
+        self.accelerator.distrust();
     }
 
     /// Whether [`Self::distrust`] was said.
