@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use spillproof_engine::accelerator::{
-    Accelerator, Answer, Constraints, Coset, ReadElements, Sums, Totals, Transform,
+    Accelerator, Answer, Constraints, Coset, Panel, ReadElements, Sums, Totals, Transform,
 };
 use spillproof_engine::budget::Budget;
 
@@ -53,9 +53,7 @@ impl AcceleratorSwitch {
         &self,
         job: impl FnOnce(&dyn Accelerator) -> spillproof_engine::Result<Answer<T>>,
     ) -> spillproof_engine::Result<Answer<T>> {
-        // The lock is not held while the job runs.
-        let current = self.state().current.clone();
-        let Some(accelerator) = current else {
+        let Some(accelerator) = self.current() else {
             return Ok(Answer::Declined(
                 "no accelerator is set: the processor does the job".into(),
             ));
@@ -74,8 +72,7 @@ impl AcceleratorSwitch {
         &self,
         job: impl FnOnce(&dyn Accelerator) -> spillproof_engine::Result<Answer<()>>,
     ) -> spillproof_engine::Result<Answer<()>> {
-        let current = self.state().current.clone();
-        let Some(accelerator) = current else {
+        let Some(accelerator) = self.current() else {
             return Ok(Answer::Declined("no accelerator is set".into()));
         };
         let answer = job(&*accelerator)?;
@@ -93,6 +90,11 @@ impl AcceleratorSwitch {
         }
     }
 
+    /// The current one. The lock is not held while it works.
+    fn current(&self) -> Option<Arc<dyn Accelerator>> {
+        self.state().current.clone()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
@@ -105,6 +107,10 @@ impl Accelerator for AcceleratorSwitch {
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.ask(|accelerator| accelerator.transform(job, budget))
+    }
+
+    fn panel(&self, job: &mut Panel<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
+        self.ask(|accelerator| accelerator.panel(job, budget))
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
@@ -129,19 +135,19 @@ impl Accelerator for AcceleratorSwitch {
     }
 
     fn forget(&self, frames: u64) {
-        if let Some(accelerator) = &self.state().current {
+        if let Some(accelerator) = self.current() {
             accelerator.forget(frames);
         }
     }
 
     fn distrust(&self) {
-        if let Some(accelerator) = &self.state().current {
+        if let Some(accelerator) = self.current() {
             accelerator.distrust();
         }
     }
 
     fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
-        let current = self.state().current.clone();
-        current.is_some_and(|accelerator| accelerator.would_transform(log_n, budget))
+        self.current()
+            .is_some_and(|accelerator| accelerator.would_transform(log_n, budget))
     }
 }

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
-use spillproof_engine::accelerator::Accelerator;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Panel, Sums, Totals, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Column;
 use spillproof_engine::stream::{Scalars, msm};
@@ -230,4 +230,46 @@ fn makers_take_turns_and_bases_stay() {
             driver.assert_clean("turns");
         },
     );
+}
+
+/// Makes panels, and nothing else.
+#[derive(Debug)]
+struct Panels;
+
+impl Accelerator for Panels {
+    fn sums(&self, _: &mut Sums<'_>, _: &Budget) -> spillproof_engine::Result<Answer<Totals>> {
+        Ok(Answer::Declined("it makes panels".into()))
+    }
+
+    fn transform(&self, _: &mut Transform<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
+        Ok(Answer::Declined("it makes panels".into()))
+    }
+
+    fn panel(&self, _: &mut Panel<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
+        Ok(Answer::Done(()))
+    }
+
+    fn quotient(&self, _: &mut Coset<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
+        Ok(Answer::Declined("it makes panels".into()))
+    }
+}
+
+#[test]
+fn a_switch_passes_panels_on() {
+    let (switch, budget) = (AcceleratorSwitch::default(), Budget::new(1 << 20));
+    let panel = || {
+        let mut job = Panel {
+            log_rows: 0,
+            log_columns: 0,
+            first_column: 0,
+            halves: Vec::new(),
+            input: Box::new(|_: u64, _: &mut [u8]| Ok(())),
+            output: Box::new(|_: u64, _: &[u8]| Ok(())),
+        };
+        switch.panel(&mut job, &budget).unwrap()
+    };
+    assert!(matches!(panel(), Answer::Declined(_)));
+    switch.set(Some(Arc::new(Panels)));
+    assert_eq!(panel(), Answer::Done(()));
+    assert_eq!(switch.take_outcome(), Outcome::Done);
 }
