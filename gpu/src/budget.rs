@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use cudarc::driver::sys::CUresult;
 use spillproof_engine::budget::{Budget, Lease};
 
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 
 /// The budget of one kind of memory. Clones share it.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct MemoryKind {
 
 /// Memory of a device.
 pub(crate) const DEVICE_MEMORY: MemoryKind = MemoryKind {
-    name: "device memory",
+    name: error::DEVICE_MEMORY,
     remedy: "raise the budget of device memory, or let the job take smaller chunks",
 };
 

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 pub use invalid::Invalid;
 pub(crate) use spillproof_engine::error::Invalid as Values;
 
-use crate::budget::DEVICE_MEMORY;
 use crate::probed::NoGpu;
 
 /// `Result` with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The name of a device's memory in errors.
+pub(crate) const DEVICE_MEMORY: &str = "device memory";
 /// The name of [`Error::TooSmall::memory`] where slots are too short.
 pub(crate) const A_PINNED_SLOT: &str = "a pinned slot";
 
@@ -226,7 +227,7 @@ impl Error {
         match self {
             Error::OverBudget { memory, .. }
             | Error::TooSmall { memory, .. }
-            | Error::OutOfMemory { memory, .. } => *memory == DEVICE_MEMORY.name,
+            | Error::OutOfMemory { memory, .. } => *memory == DEVICE_MEMORY,
             _ => false,
         }
     }

@@ -282,7 +282,7 @@ fn a_shared_sum_lets_columns_go_and_is_stopped() {
             accelerator.forget(COLUMN.frames);
             Ok(())
         };
-        let answer = accelerator.sums(&mut data.shared(&goes), &budget).unwrap();
+        let answer = accelerator.sums(&mut data.shared(goes), &budget).unwrap();
         let Answer::Done(sums) = answer else {
             panic!("{}", accelerator.report());
         };
@@ -295,7 +295,7 @@ fn a_shared_sum_lets_columns_go_and_is_stopped() {
             control.stop();
             Ok(())
         };
-        let answer = accelerator.sums(&mut data.shared(&stops), &budget);
+        let answer = accelerator.sums(&mut data.shared(stops), &budget);
         assert!(matches!(answer, Err(Error::Stopped)), "{answer:?}");
         drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean(TEST);
