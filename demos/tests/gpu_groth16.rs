@@ -221,29 +221,6 @@ fn a_folder_of_witnesses_is_proved() {
     all_verify(&["one", "two", "three.x"]);
 
     // A device that is lost at the second: a proof has 6 to 8 chunks of scalars.
-    // A plan says the same, without a proof.
-    let planned = |mut command: Command, arguments: &str| {
-        let output = command
-            .current_dir(folder)
-            .args("groth16 plan c.zkey --memory 16MiB --json".split(' '))
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap();
-        last_value(&output)["result"]["gpu"].clone()
-    };
-    for arguments in [
-        "--gpu 0 --offload always",
-        "--gpu 0 --offload always --vram 512KiB --pinned 1MiB",
-        "--gpu auto",
-    ] {
-        let (done, _) = groth16(under(&device), folder, arguments);
-        let plan = planned(under(&device), arguments);
-        for count in ["sums", "transforms", "constraints", "by_the_processor"] {
-            assert_eq!(plan[count], done[count], "{arguments}: {plan:#} {done:#}");
-        }
-    }
-    let none = planned(without_devices(&device), "--gpu auto");
-    assert_eq!((&none["sums"], &none["jobs"]), (&0.into(), &Value::Array(vec![])));
     let mut lost = under(&device);
     lost.env("FAKE_CUDA_FAIL", "spk_msm_digits_bn254:10:719:lost");
     let (value, output) = prove(lost);

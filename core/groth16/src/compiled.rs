@@ -77,9 +77,8 @@ compiled! {
         fn plan_of_files(
             shape: &Shape,
             key: iden3::KeyFile,
-            budget_bytes: u64,
-            threads: usize,
-            rates: &Rates,
+            size: (u64, usize),
+            accelerator: Option<&Arc<dyn Accelerator>>,
         ) -> Result<Plan>
             = iden3::plan_of_files_over::<Self>;
         /// [`iden3::plan_of_files_over_ranks`].

@@ -29,33 +29,31 @@ pub enum KeyFile {
 }
 
 /// What a proof will take from files on: [`crate::plan`], and what is copied of the files of key and witness before
-/// it.
+/// it. The plan is for a budget and so many threads, at the rates of a usual machine. Beside an accelerator, steps
+/// name the jobs that it is offered.
 ///
 /// # Errors
 /// As [`crate::plan`].
 pub fn plan_of_files<E: PairingCurve>(
     shape: &Shape,
     key: KeyFile,
-    budget_bytes: u64,
-    threads: usize,
-    rates: &Rates,
+    size: (u64, usize),
+    accelerator: Option<&Arc<dyn Accelerator>>,
 ) -> Result<Plan> {
-    E::plan_of_files(shape, key, budget_bytes, threads, rates)
+    E::plan_of_files(shape, key, size, accelerator)
 }
 
 pub(crate) fn plan_of_files_over<E: PairingCurve>(
     shape: &Shape,
     key: KeyFile,
-    budget_bytes: u64,
-    threads: usize,
-    rates: &Rates,
+    (budget_bytes, threads): (u64, usize),
+    accelerator: Option<&Arc<dyn Accelerator>>,
 ) -> Result<Plan> {
-    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, shape, key);
-    Plan::new(&dry_run, budget_bytes, threads, rates)
+    let dry_run = |workspace: &Workspace| dry_run::<E>(&workspace.beside(accelerator), shape, key);
+    Plan::new(&dry_run, budget_bytes, threads, &Rates::default())
 }
 
-/// The same of one rank's part of a proof ([`crate::prove_over_ranks`]), within a budget and on so many threads, at the
-/// rates of a usual machine. Beside an accelerator, steps name the jobs that it is offered.
+/// The same of one rank's part of a proof ([`crate::prove_over_ranks`]).
 ///
 /// # Errors
 /// As [`crate::plan`].

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillproof_engine::Session;
 use spillproof_engine::accelerator::Accelerator;
-use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::plan::Plan;
 use spillproof_format::Curve;
 use spillproof_groth16::iden3::{KeyFile as KeyForm, plan_of_files, plan_of_files_over_ranks};
 use spillproof_groth16::{Cut, DealtKey, Place, Shape, Shares, over_curve};
@@ -15,7 +15,7 @@ use crate::held::{Form, Held};
 use crate::{Error, Result, content};
 
 /// What a proof with a key's file will take in a budget and on a session's threads, the reading of key and
-/// witness included, at the rates of a usual machine. Shape and curve are those of [`summary_of`](super::summary_of).
+/// witness included, at the rates of a usual machine. Steps name the jobs that the session's accelerator is offered. Shape and curve are those of [`summary_of`](super::summary_of).
 ///
 /// # Errors
 /// The engine's.
@@ -25,12 +25,15 @@ pub fn plan(
     (shape, curve): (&Shape, Curve),
     budget_bytes: u64,
 ) -> Result<Plan> {
-    let (rates, threads) = (Rates::default(), session.threads());
+    let (size, accelerator) = (
+        (budget_bytes, session.threads()),
+        session.workspace().accelerator.as_ref(),
+    );
     let key = match Form::of(session.workspace(), file)?.0 {
         Form::Dealt => return Err(dealt_alone(curve, session, file)?),
         form => form.plan(),
     };
-    Ok(over_curve!(curve, E => plan_of_files::<E>(shape, key, budget_bytes, threads, &rates)?))
+    Ok(over_curve!(curve, E => plan_of_files::<E>(shape, key, size, accelerator)?))
 }
 
 /// The error of a dealt key that one rank alone plans with.
