@@ -20,6 +20,7 @@
 //! All ranks read the same witness. Memory: that of one stage at a time, or of a sum beside an exchange's
 //! five pieces.
 
+mod exchanges;
 mod kept;
 mod key_share;
 mod made;
@@ -40,10 +41,11 @@ use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_ranks::Ranks;
 
+use self::exchanges::{EXCHANGES, Exchanged};
 pub use self::kept::Kept;
 use self::kept::{Keeping, Sum};
 pub use self::key_share::{KeyShare, OfRank};
-use self::made::{Exchanged, Made, Told};
+use self::made::{Made, Told};
 pub use self::shares::{Cut, Shares};
 use self::shares::{POLYNOMIALS, SCALAR_BYTES, width};
 use self::sums::{FirstSums, MadeSums, SecondSums};
@@ -64,7 +66,6 @@ const LEADER: &str = "transforms of rank 0";
 const LAST_PASS: &str = "last pass";
 const SUM_OVER_H: &str = "sum over H";
 const PROOF: &str = "proof";
-const EXCHANGES: [&str; 2] = ["first exchange", "second exchange"];
 
 /// A rank among others, and what each has of a proof.
 #[derive(Clone, Copy, Debug)]

@@ -162,18 +162,26 @@ impl GpuAccelerator {
         budget: &Budget,
     ) -> spillproof_engine::Result<JobPlans> {
         let book = Book::of_a_plan(names(&self.gpus));
-        let jobs = offers.iter().map(|offer| {
+        let mut jobs = Vec::with_capacity(offers.len());
+        let mut has_quotient = false;
+        for offer in offers {
+            // Those of a quotient that is made as a whole are not offered.
+            if has_quotient && matches!(offer.job, Offered::Transform { .. }) {
+                continue;
+            }
             let held_bytes = budget.available_bytes().saturating_sub(offer.available_bytes);
             let _held = budget.lease(held_bytes, "memory that other stages hold")?;
             let (by, seconds) = self.planned(&book, offer, numerator, budget)?;
-            Ok(JobPlan {
+            has_quotient |=
+                matches!(offer.job, Offered::Constraints { .. }) && matches!(by, Executor::Devices { .. });
+            jobs.push(JobPlan {
                 offer: *offer,
                 by,
                 seconds,
-            })
-        });
+            });
+        }
         Ok(JobPlans {
-            jobs: jobs.collect::<spillproof_engine::Result<_>>()?,
+            jobs,
             report: book.report(),
         })
     }

@@ -22,8 +22,8 @@ use spillproof_engine::stream::all_gather;
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_ranks::Ranks;
 
-use super::made::Exchanged;
-use super::{EXCHANGES, SCALAR_BYTES, Shares, encode};
+use super::exchanges::{EXCHANGES, Exchanged};
+use super::{SCALAR_BYTES, Shares, encode};
 use crate::proof::public_signals_of;
 use crate::{PairingCurve, ProvingKey};
 

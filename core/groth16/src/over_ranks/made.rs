@@ -2,7 +2,7 @@
 
 use super::super::PairingCurve;
 use super::super::proof::{Proof, Sums};
-use super::EXCHANGES;
+use super::exchanges::{EXCHANGES, Exchanged};
 
 /// What a rank knows when all sums have been added up.
 pub struct Made<E: PairingCurve> {
@@ -13,9 +13,6 @@ pub struct Made<E: PairingCurve> {
     pub random: [E::Scalar; 2],
     pub told: Told<E>,
 }
-
-/// Checksums of what a rank has sent in an exchange, in this run or in an earlier one, and of what has come to it.
-pub type Exchanged = [u64; 2];
 
 impl<E: PairingCurve> Made<E> {
     /// Whether this rank has computed something else than processors have `again`, of the same input.
