@@ -69,8 +69,11 @@ pub trait AdviceSource<F = Scalar> {
     /// # Errors
     /// The engine's.
     fn assigned(&mut self) -> Result<()>;
-    /// Columns that take no reading come first: they make room in memory for the others.
-    fn order(&mut self, _columns: &mut [usize]) {}
+    /// How many cells of a column are read from the disk, if its cells go when it is made. Columns with the fewest are made
+    /// first: they make room in memory for the others.
+    fn stored_cells(&mut self, _index: usize) -> u64 {
+        0
+    }
     /// A column with `tail` in its last rows.
     ///
     /// # Errors
@@ -196,14 +199,11 @@ impl<'a, F: KernelField> Witness<'a, F> {
             None if columns.is_empty() => Vec::new(),
             None => {
                 advice.assigned()?;
-                let mut order = columns.clone();
-                advice.order(&mut order);
+                let mut places: Vec<usize> = (0..columns.len()).collect();
+                places.sort_by_cached_key(|&place| advice.stored_cells(columns[place]));
                 let mut made = vec![None; columns.len()];
-                for index in order {
-                    let Ok(place) = columns.binary_search(&index) else {
-                        continue;
-                    };
-                    made[place] = Some(advice.column(self.workspace, index, &drawn.tails[place])?);
+                for place in places {
+                    made[place] = Some(advice.column(self.workspace, columns[place], &drawn.tails[place])?);
                 }
                 made.into_iter().flatten().collect()
             }
@@ -400,16 +400,17 @@ impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     /// Makes room in memory: cells are read now, column by column.
     fn assigned(&mut self) -> Result<()> {
         let reading_bytes = match self.has_one_phase && !self.are_removed {
-            // The circuit has ended its only phase itself. No plan knows that: so the least that there is.
+            // The circuit has ended its only phase itself, which no plan counts: so the least share.
             true => 0,
             false => self.reading_bytes,
         };
         Ok(self.cells.keep_for_reading(reading_bytes)?)
     }
 
-    fn order(&mut self, columns: &mut [usize]) {
-        if self.are_removed {
-            columns.sort_by_cached_key(|&column| self.cells.stored_cells(column));
+    fn stored_cells(&mut self, index: usize) -> u64 {
+        match self.are_removed {
+            true => self.cells.stored_cells(index),
+            false => 0,
         }
     }
 

@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// Asserts that all bytes come back. A read that nobody waits for may give its own back late.
+/// Waits until the budget has all bytes back, and asserts it: a read that nobody waits for ends later than its reader.
 pub fn assert_nothing_held(budget: &Budget) {
     let patience = Instant::now();
     while budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {

@@ -246,8 +246,8 @@ impl Device {
         Ok(resident.bases.insert(bases))
     }
 
-    /// Keeps the points of a sum that succeeded, and those that were there before one that did not, since no sum writes to
-    /// them. Those that such a sum has copied aside are in doubt.
+    /// Keeps the points of a sum that succeeded. After a sum that did not, points stay that were on the device before it,
+    /// since sums only read them; points that this sum was copying are freed.
     pub fn put_back(&mut self, mut resident: ResidentBases, is_good: bool) {
         if is_good {
             resident.are_resident = true;

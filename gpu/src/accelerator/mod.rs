@@ -314,8 +314,8 @@ impl GpuAccelerator {
         Ok(Answer::Declined(last))
     }
 
-    /// Frees what is of no more use to a device, if it is idle. Otherwise whoever holds it does, when it is let go: so
-    /// nothing stays, whenever it went.
+    /// Frees what is of no more use to a device, if the device is idle. If a thread holds the device, that thread calls
+    /// this when it lets the device go.
     fn forget_gone(&self, number: usize) {
         let Some(gone) = self.gone.get(number) else {
             return;

@@ -165,7 +165,7 @@ impl GpuAccelerator {
         let mut jobs = Vec::with_capacity(offers.len());
         let mut has_quotient = false;
         for offer in offers {
-            // Those of a quotient that is made as a whole are not offered.
+            // A dry run offers a quotient whole, then in transforms: they are for a quotient that is left.
             if has_quotient && matches!(offer.job, Offered::Transform { .. }) {
                 continue;
             }

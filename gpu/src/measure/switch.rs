@@ -146,6 +146,11 @@ impl Accelerator for AcceleratorSwitch {
         }
     }
 
+    fn may_be_asked(&self) -> bool {
+        self.current()
+            .is_some_and(|accelerator| accelerator.may_be_asked())
+    }
+
     fn would_transform(&self, log_n: u32, budget: &Budget) -> bool {
         self.current()
             .is_some_and(|accelerator| accelerator.would_transform(log_n, budget))

@@ -15,7 +15,8 @@ use crate::held::{Form, Held};
 use crate::{Error, Result, content};
 
 /// What a proof with a key's file will take in a budget and on a session's threads, the reading of key and
-/// witness included, at the rates of a usual machine. Steps name the jobs that the session's accelerator is offered. Shape and curve are those of [`summary_of`](super::summary_of).
+/// witness included, at the rates of a usual machine. Steps name the jobs that the session's accelerator is offered.
+/// Shape and curve are those of [`summary_of`](super::summary_of).
 ///
 /// # Errors
 /// The engine's.
@@ -25,10 +26,8 @@ pub fn plan(
     (shape, curve): (&Shape, Curve),
     budget_bytes: u64,
 ) -> Result<Plan> {
-    let (size, accelerator) = (
-        (budget_bytes, session.threads()),
-        session.workspace().accelerator.as_ref(),
-    );
+    let size = (budget_bytes, session.threads());
+    let accelerator = session.workspace().accelerator.as_ref();
     let key = match Form::of(session.workspace(), file)?.0 {
         Form::Dealt => return Err(dealt_alone(curve, session, file)?),
         form => form.plan(),
