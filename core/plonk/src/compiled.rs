@@ -10,7 +10,9 @@ use crate::stages::FixedCells;
 use ark_ff::PrimeField;
 use spillproof_commit as commit;
 use spillproof_commit::CommitCurve;
-use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::column::{
+    Bundle, BundleKind, BundleWriter, Column, Placement, StreamedBundle, Workspace,
+};
 use spillproof_engine::compiled;
 use spillproof_engine::plan::{Phase, Plan, Rates};
 use spillproof_engine::session::Task;
@@ -134,6 +136,29 @@ compiled! {
             value: LimbCell,
         ) -> Result<()>
             = |cells: &mut AdviceCells<_, _>, column, row, value| cells.assign(column, row, value).map(|_| ());
+        /// Writes a group of polynomials of a key or a witness: see [`BundleWriter::write`].
+        fn write_group(
+            bundle: &BundleWriter,
+            label: &str,
+            polynomials: &mut dyn Iterator<Item = spillproof_engine::Result<Column<Self>>>,
+        ) -> spillproof_engine::Result<()>
+            = |bundle: &BundleWriter, label, polynomials: &mut dyn Iterator<Item = _>| bundle.write(label, polynomials);
+        /// A group of polynomials of a key or a witness: see [`Bundle::group`].
+        fn group_of(
+            bundle: &Bundle,
+            label: &str,
+            polynomials: usize,
+            rows: u64,
+        ) -> spillproof_engine::Result<Vec<Column<Self>>>
+            = Bundle::group;
+        /// A witness that comes: see [`StreamedBundle::read`].
+        fn streamed_bundle(
+            workspace: &Workspace,
+            name_and_bytes_max: (&std::path::Path, u64),
+            kind: BundleKind,
+            source: &mut dyn std::io::Read,
+        ) -> spillproof_engine::Result<StreamedBundle<Self>>
+            = StreamedBundle::read;
     }
 }
 

@@ -25,7 +25,7 @@
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
 //!   description.rs  a constraint system as bytes
-//!   saved.rs      keys and witnesses in files of their own
+//!   saved/        keys and witnesses in files of their own
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
 //!   compiled.rs   the curves that all of it is compiled for

@@ -27,6 +27,44 @@ const KEY_LABEL: &str = "key";
 /// Bytes of a scalar.
 const SCALAR_BYTES: u64 = 32;
 
+/// What a bundle has, and over which curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BundleKind {
+    /// A key or a witness.
+    pub kind: Kind,
+    /// The curve whose scalars it has.
+    pub curve: Curve,
+}
+
+impl BundleKind {
+    /// Whether a container is one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for another kind or curve.
+    pub(super) fn check(self, file: &str, header: &Header) -> Result<()> {
+        match header.kind() == self.kind && header.curve() == self.curve {
+            true => Ok(()),
+            false => Err(self.another(file, header).into()),
+        }
+    }
+
+    /// The error of a container that is none.
+    pub(super) fn another(self, file: &str, header: &Header) -> Invalid {
+        Invalid::AnotherKind {
+            file: file.to_owned(),
+            expected: format!("{:?} over {:?}", self.kind, self.curve),
+            kind: format!("{:?}", header.kind()),
+            curve: format!("{:?}", header.curve()),
+        }
+    }
+}
+
+/// A proving key over BN254.
+const BN254_KEY: BundleKind = BundleKind {
+    kind: Kind::ProvingKeyBundle,
+    curve: Curve::Bn254,
+};
+
 /// Polynomials that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -74,16 +112,6 @@ pub fn bundle_bytes(bytes: u64, polynomials: u64, rows: u64) -> u64 {
     page_bytes + frames * frame_bytes + (frames * DIGEST_BYTES as u64).next_multiple_of(page_bytes)
 }
 
-/// The error of a container that is no bundle of a kind over BN254.
-pub(super) fn another_kind(file: &str, expected: Kind, header: &Header) -> Invalid {
-    Invalid::AnotherKind {
-        file: file.to_owned(),
-        expected: format!("{expected:?}"),
-        kind: format!("{:?}", header.kind()),
-        curve: format!("{:?}", header.curve()),
-    }
-}
-
 /// The `polynomials` polynomials of the section `label` of a file, `rows` scalars each.
 pub(super) fn polynomials_of<E: Element>(
     all: Option<&Column<E>>,
@@ -126,10 +154,10 @@ impl BundleWriter {
             label: KEY_LABEL,
             bytes: key_bytes,
         };
-        Self::of_kind(workspace, path, Kind::ProvingKeyBundle, &[key], rows, groups)
+        Self::of_kind(workspace, path, BN254_KEY, &[key], rows, groups)
     }
 
-    /// Starts a bundle over BN254 that will be `path`, with these sections of bytes, and polynomials of
+    /// Starts a bundle that will be `path`, with these sections of bytes, and polynomials of
     /// `rows` scalars.
     ///
     /// # Errors
@@ -138,7 +166,7 @@ impl BundleWriter {
     pub fn of_kind(
         workspace: &Workspace,
         path: &Path,
-        kind: Kind,
+        BundleKind { kind, curve }: BundleKind,
         bytes: &[Bytes],
         rows: u64,
         groups: &[Group],
@@ -177,7 +205,7 @@ impl BundleWriter {
             workspace,
             path,
             kind,
-            Curve::Bn254,
+            curve,
             SCRATCH_FRAME_BYTES as u32,
             [0; 32],
             &sections,
@@ -265,24 +293,21 @@ impl BundleWriter {
 }
 
 impl Bundle {
-    /// Opens a proving key, as [`Container::open`]. No frame is read.
+    /// Opens a proving key over BN254, as [`Container::open`]. No frame is read.
     ///
     /// # Errors
     /// As [`Self::open_kind`].
     pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
-        Self::open_kind(workspace, path, Kind::ProvingKeyBundle)
+        Self::open_kind(workspace, path, BN254_KEY)
     }
 
     /// Opens a bundle of a kind, as [`Container::open`]. No frame is read.
     ///
     /// # Errors
     /// Those of [`Container::open`]; [`Error::Invalid`] for a container of another kind or curve.
-    pub fn open_kind(workspace: &Workspace, path: &Path, kind: Kind) -> Result<Self> {
+    pub fn open_kind(workspace: &Workspace, path: &Path, kind: BundleKind) -> Result<Self> {
         let container = Container::open(workspace, path)?;
-        let header = container.header();
-        if header.kind() != kind || header.curve() != Curve::Bn254 {
-            return Err(another_kind(&path.display().to_string(), kind, header).into());
-        }
+        kind.check(&path.display().to_string(), container.header())?;
         Ok(Self { container })
     }
 

@@ -73,7 +73,7 @@ mod view;
 mod workers;
 
 pub use addressed::Addressed;
-pub use bundle::{Bundle, BundleWriter, Bytes, Group, bundle_bytes};
+pub use bundle::{Bundle, BundleKind, BundleWriter, Bytes, Group, bundle_bytes};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use disk::side_by_side;
@@ -88,7 +88,7 @@ pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
-pub use spillproof_format::{Element, Kind, SpareBits};
+pub use spillproof_format::{Curve, Element, Kind, SpareBits};
 pub use streamed::{STREAM_BYTES, StreamedBundle};
 pub use view::{MappedColumn, Plain};
 

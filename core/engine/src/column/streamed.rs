@@ -12,11 +12,9 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use spillproof_format::native::NativeField;
-use spillproof_format::{
-    Content, Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section, hex,
-};
+use spillproof_format::{Content, FormatError, FrameKey, HEADER_BYTES, Header, RootHasher, Section, hex};
 
-use super::bundle::{another_kind, polynomials_of};
+use super::bundle::{BundleKind, polynomials_of};
 use super::draft::Writer;
 use super::tag::DIGEST_BYTES;
 use super::{Column, Element, Placement, SCRATCH_FRAME_BYTES, Workspace};
@@ -27,7 +25,7 @@ use crate::budget::Buffer;
 /// What reading a bundle leases at most: a frame, its elements, and what a writer has behind it.
 pub const STREAM_BYTES: u64 = 256 << 10;
 
-/// A bundle over BN254 that came, with scalars `F`. Its columns are scratch.
+/// A bundle that came, with scalars `F`. Its columns are scratch.
 pub struct StreamedBundle<F> {
     name: String,
     bytes: Vec<(Section, Column<[u8; 1]>)>,
@@ -44,7 +42,7 @@ impl<F: Element + NativeField> StreamedBundle<F> {
     pub fn read(
         workspace: &Workspace,
         (name, bytes_max): (&Path, u64),
-        kind: Kind,
+        kind: BundleKind,
         source: &mut dyn Read,
     ) -> Result<Self> {
         let mut from = Frames { name, source, at: 0 };
@@ -53,9 +51,7 @@ impl<F: Element + NativeField> StreamedBundle<F> {
         let head = &mut frame[..HEADER_BYTES];
         let come = from.come(head)?;
         let header = Header::decode_prefix(&head[..come]).map_err(|source| from.refused(source))?;
-        if header.kind() != kind || header.curve() != Curve::Bn254 {
-            return Err(another_kind(&name.display().to_string(), kind, &header).into());
-        }
+        kind.check(&name.display().to_string(), &header)?;
         if header.frame_bytes() as usize != frame_bytes {
             return Err(from.refused(FormatError::Field {
                 what: "the frame length",
@@ -91,7 +87,7 @@ impl<F: Element + NativeField> StreamedBundle<F> {
             match section.content {
                 Content::Bytes => bytes.push((*section, parts.bytes()?)),
                 Content::Scalars => scalars.push((*section, parts.scalars()?)),
-                _ => return Err(another_kind(&name.display().to_string(), kind, &header).into()),
+                _ => return Err(kind.another(&name.display().to_string(), &header).into()),
             }
         }
         digests

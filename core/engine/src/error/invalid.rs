@@ -277,12 +277,12 @@ pub enum Invalid {
         /// The label of the section.
         section: String,
     },
-    /// A container with another content than the expected one over BN254.
-    #[error("{file} is a {kind} over {curve}, and a {expected} over Bn254 is expected: name another file")]
+    /// A container with another content than the expected one.
+    #[error("{file} is a {kind} over {curve}, and a {expected} is expected: name another file")]
     AnotherKind {
         /// The file.
         file: String,
-        /// The expected kind.
+        /// The expected kind and curve.
         expected: String,
         /// The kind of its content.
         kind: String,

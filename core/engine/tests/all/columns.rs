@@ -12,8 +12,8 @@ use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{
-    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, STREAM_BYTES,
-    Scratch, SectionSpec, StreamedBundle, Workspace, Writer,
+    Bundle, BundleKind, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region,
+    STREAM_BYTES, Scratch, SectionSpec, StreamedBundle, Workspace, Writer,
 };
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
@@ -351,7 +351,11 @@ fn a_bundle_gives_back_its_polynomials_in_place() {
             let own = workspace.clone().with_budget(Budget::new(STREAM_BYTES));
             let name = (Path::new("sent"), most as u64);
             let mut source = Pieces(bytes);
-            StreamedBundle::<Fr>::read(&own, name, Kind::ProvingKeyBundle, &mut source)
+            let kind = BundleKind {
+                kind: Kind::ProvingKeyBundle,
+                curve: Curve::Bn254,
+            };
+            StreamedBundle::<Fr>::read(&own, name, kind, &mut source)
         };
         let sent = come(&file, file.len()).expect("a bundle");
         let key = sent.bytes("key").expect("the section");

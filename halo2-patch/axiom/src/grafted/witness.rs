@@ -7,8 +7,9 @@ use std::sync::Arc;
 use spillproof_engine::checkpoint::{Checkpoint, Terms};
 use spillproof_engine::Session;
 use spillproof_plonk::curve::Config;
+use spillproof_plonk::saved::refused_cell;
 use spillproof_plonk::{
-    statement, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, SavedError, Scalar, Values,
+    statement, AdviceSource, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, SavedError, Scalar, Values,
 };
 use halo2curves::bn256::{Fr, G1Affine};
 
@@ -167,7 +168,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
     Ok((advice, challenges))
 }
 
-/// The advice cells of a circuit of one phase, for a file.
+/// The advice of a circuit of one phase, for a file.
 ///
 /// # Errors
 /// [`SavedError::Synthesis`] within the error; the engine's.
@@ -176,7 +177,7 @@ pub(crate) fn assign<ConcreteCircuit: Circuit<Fr>>(
     vk: &VerifyingKey<G1Affine>,
     circuit: &ConcreteCircuit,
     instances: &[&[Fr]],
-) -> io::Result<AdviceCells<Fr>> {
+) -> io::Result<Box<dyn AdviceSource + Send>> {
     let cs = circuit::constraint_system(&vk.cs, vk.cs_degree);
     let domain = circuit::domain(&vk.domain);
     let mut configured = ConstraintSystem::default();
@@ -202,7 +203,7 @@ pub(crate) fn assign<ConcreteCircuit: Circuit<Fr>>(
     );
     // What was refused explains what failed then.
     let reason = match (saving.refused, synthesized) {
-        (None, Ok(())) => return Ok(cells),
+        (None, Ok(())) => return Ok(cells.into_source()),
         (Some(reason), _) => reason,
         (None, Err(error)) => error.to_string(),
     };
@@ -301,10 +302,7 @@ impl<F> Phases<F> for Saving {
     }
 
     fn refuse(&mut self, column: usize, row: usize, has_value: bool) -> bool {
-        self.refused.get_or_insert_with(|| match has_value {
-            true => format!("advice column {column} is assigned in row {row}, which is not there or belongs to the prover"),
-            false => format!("advice column {column} has no value in row {row}: the circuit was given without its witness"),
-        });
+        self.refused.get_or_insert_with(|| refused_cell(column, row, has_value));
         true
     }
 }

@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 
 use ff::Field;
 use halo2curves::bn256::Fr;
-use spillproof_engine::column::{Cell, Column, Element, Workspace};
+use spillproof_engine::column::{Cell, Element, Workspace};
 use spillproof_plonk::curve::Config;
 use spillproof_plonk::{AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
 
@@ -116,21 +116,11 @@ impl Cells {
 }
 
 impl AdviceCells<Fr> {
-    /// The columns one after the other, as values with zeros in the last `unusable_rows`; nothing is assigned
-    /// any more. Memory: one column at a time, as far as the budget has room, else a tile of it.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub(crate) fn columns<'c>(
-        &'c mut self,
-        workspace: &'c Workspace,
-        cs: &ConstraintSystem,
-    ) -> spillproof_plonk::Result<impl Iterator<Item = spillproof_plonk::Result<Column<Scalar>>> + 'c> {
-        let tail = vec![Scalar::default(); cs.unusable_rows()];
-        let cells = &mut self.cells.0;
-        cells.end_reading();
-        cells.assigned()?;
-        Ok((0..cs.advice_columns()).map(move |index| cells.column(workspace, index, &tail)))
+    /// Where the columns of a file come from: nothing is assigned any more. Memory: one column at a time, as
+    /// far as the budget has room, else a tile of it.
+    pub(crate) fn into_source(mut self) -> Box<dyn AdviceSource + Send> {
+        self.end_reading();
+        Box::new(self.cells.0)
     }
 }
 

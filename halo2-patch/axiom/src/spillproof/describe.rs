@@ -1,46 +1,13 @@
-//! A circuit as a description: upstream's constraint system, before its selectors are compressed, in the
-//! types of `spillproof-plonk`.
-
-use std::io;
+//! A circuit as a description: upstream's constraint system, before its selectors are replaced, in the types
+//! of `spillproof-plonk`. Midnight's drop-in has this file, too.
 
 use ff::PrimeField;
-use halo2curves::bn256::{Fr, G1Affine};
-use spillproof_engine::Session;
 use spillproof_plonk::description::{Described, Element, FieldError, DEPTH_MAX};
 use spillproof_plonk::{CircuitDescription, SavedError};
 
 use super::circuit::{permuted, queries};
-use super::selectors::replaced;
-use crate::plonk::spillproof_prover::selectors_of;
-use crate::plonk::{Circuit, ConstraintSystem, Expression, VerifyingKey};
-
-/// The description of the circuit that a key is of.
-///
-/// # Errors
-/// [`SavedError`] within the error; the engine's, where selectors on disk can't be read.
-pub(super) fn described<ConcreteCircuit: Circuit<Fr>>(
-    session: &Session,
-    vk: &VerifyingKey<G1Affine>,
-    circuit: &ConcreteCircuit,
-) -> io::Result<CircuitDescription> {
-    let mut cs = ConstraintSystem::default();
-    #[cfg(feature = "circuit-params")]
-    ConcreteCircuit::configure_with_params(&mut cs, circuit.params());
-    #[cfg(not(feature = "circuit-params"))]
-    {
-        let _its_type_counts = circuit;
-        ConcreteCircuit::configure(&mut cs);
-    }
-    has_one_phase(&cs)?;
-    let description = of_system(&cs, element(&vk.transcript_repr()))?;
-    let (selectors, workspace) = (selectors_of(vk), session.workspace());
-    let of_key = replaced(workspace, selectors, vk.compress_selectors(), cs).map_err(io::Error::other)?;
-    let pinned = |cs: &ConstraintSystem<Fr>| format!("{:?}", cs.pinned());
-    match of_key {
-        Some(of_key) if pinned(&of_key) == pinned(vk.cs()) => Ok(description),
-        _ => Err(SavedError::NotOfThisCircuit.into()),
-    }
-}
+use super::names::Fr;
+use crate::plonk::{ConstraintSystem, Expression};
 
 /// Refuses a circuit whose witness depends on a transcript.
 pub(super) fn has_one_phase(cs: &ConstraintSystem<Fr>) -> Result<(), SavedError> {
@@ -56,21 +23,25 @@ pub(super) fn element(value: &Fr) -> Element {
     value.to_repr()
 }
 
-fn of_system(cs: &ConstraintSystem<Fr>, key: Element) -> Result<CircuitDescription, SavedError> {
+/// The description of a circuit whose key has this hash.
+///
+/// # Errors
+/// [`SavedError::Indescribable`], [`SavedError::Challenges`].
+pub(super) fn of_system(cs: &ConstraintSystem<Fr>, key: Element) -> Result<CircuitDescription, SavedError> {
     let mut of = CircuitDescription {
         key,
         degree: cs.degree(),
-        minimum_degree: cs.minimum_degree(),
+        minimum_degree: cs.minimum_degree,
         fixed_columns: cs.num_fixed_columns(),
         advice_columns: cs.num_advice_columns(),
         instance_columns: cs.num_instance_columns(),
         // What no expression names is one or the other.
         simple_selectors: vec![false; cs.num_selectors()],
-        fixed_queries: queries(cs.fixed_queries()),
-        advice_queries: queries(cs.advice_queries()),
-        instance_queries: queries(cs.instance_queries()),
+        fixed_queries: queries(&cs.fixed_queries),
+        advice_queries: queries(&cs.advice_queries),
+        instance_queries: queries(&cs.instance_queries),
         permuted: permuted(cs),
-        constants: cs.constants().iter().map(|column| column.index()).collect(),
+        constants: cs.constants.iter().map(|column| column.index()).collect(),
         ..CircuitDescription::default()
     };
     for gate in cs.gates() {

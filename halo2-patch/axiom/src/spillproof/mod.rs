@@ -17,8 +17,9 @@
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   bundle.rs   a proving key in a file that is opened in place
 //!   describe.rs a circuit as a description, for such a file
-//!   witness.rs  a witness in a file, and a proof from it
-//!   bytes.rs    sections of bytes of such files
+//!   witness.rs  a witness in a file
+//!   from_witness.rs  a proof from it
+//!   names.rs    upstream's types, for files that drop-ins share
 //!   srs.rs      parameters in a file that is opened in place, and their check
 //!   plan.rs     what keys and a proof will take
 //!   gpu.rs      a device for a session
@@ -70,15 +71,16 @@
 
 pub(crate) mod bases;
 mod bundle;
-mod bytes;
 pub(crate) mod cells;
 pub(crate) mod circuit;
 pub(crate) mod convert;
 mod describe;
 pub(crate) mod domain;
 pub(crate) mod engine;
+mod from_witness;
 #[cfg(feature = "gpu")]
 mod gpu;
+mod names;
 pub(crate) mod openings;
 pub(crate) mod params;
 pub(crate) mod plan;
@@ -105,6 +107,7 @@ pub use ::spillproof_report::steps::layer;
 pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
 pub use circuit::DegreeTooHigh;
 pub use domain::FftDataMap;
+pub use from_witness::create_proof_from_witness;
 #[cfg(feature = "gpu")]
 pub use gpu::{Caching, Choice, GpuAccelerator, GpuRequest, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
@@ -127,7 +130,7 @@ pub use switch::{
 };
 pub use values::Values;
 pub use verify::Unverified;
-pub use witness::{create_proof_from_witness, save_witness, SavedWitness, SentWitness};
+pub use witness::{save_witness, SavedWitness, SentWitness};
 
 pub use crate::plonk::spillproof_prover::create_proof_half;
 use crate::plonk::Error;

@@ -11,9 +11,10 @@ use spillproof_engine::Session;
 use spillproof_plonk::curve::Config;
 pub use spillproof_plonk::plan::Numerator;
 use spillproof_plonk::plan::{self, Inputs};
+use spillproof_plonk::saved::digests_bytes;
 pub use spillproof_plonk::OpeningScheme;
 
-use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
+use super::bundle::ROW_POLYNOMIALS;
 use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
 use super::protocol::protocol;

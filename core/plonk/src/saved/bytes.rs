@@ -2,9 +2,9 @@
 
 use std::io::{self, Read, Write};
 
+use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::{Column, Reader, Writer};
-use spillproof_engine::Result;
 
 /// How many bytes were written.
 pub(super) struct Counter(pub(super) u64);
@@ -35,7 +35,7 @@ impl Write for ColumnWriter {
 }
 
 /// Bytes out of a column.
-pub(super) struct ColumnReader {
+pub struct ColumnReader {
     reader: Reader<[u8; 1]>,
     tile: LeasedVec<[u8; 1]>,
     /// What of the tile is still to be handed out.
@@ -43,7 +43,11 @@ pub(super) struct ColumnReader {
 }
 
 impl ColumnReader {
-    pub(super) fn new(column: &Column<[u8; 1]>) -> Result<Self> {
+    /// From the first byte on.
+    ///
+    /// # Errors
+    /// The engine's: the budget has no room for a tile.
+    pub(crate) fn new(column: &Column<[u8; 1]>) -> Result<Self> {
         let chunk = column.sequential_chunk();
         Ok(Self {
             reader: column.read_ascending(chunk)?,
