@@ -24,7 +24,7 @@
 //!   assignment.rs what forks' `Assignment` does alike
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
-//!   description.rs  a constraint system as bytes
+//!   description/  a constraint system as bytes
 //!   saved/        keys and witnesses in files of their own
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve

@@ -10,10 +10,14 @@ pub fn graft(source: &mut Source) {
     functions(source);
     source.append_module(
         "src/plonk/keygen.rs",
-        "pub(in crate::plonk) mod spillproof_keygen",
+        "pub(crate) mod spillproof_keygen",
         "keygen.rs",
     );
-    source.append_module("src/plonk/prover.rs", "mod spillproof_prover", "prover.rs");
+    source.append_module(
+        "src/plonk/prover.rs",
+        "pub(crate) mod spillproof_prover",
+        "prover.rs",
+    );
     source.append_module("src/plonk/mod.rs", "mod spillproof_key", "key.rs");
     key(source);
 }

@@ -29,8 +29,7 @@ pub enum SavedError {
     NotOfThisCircuit,
     /// A key that was saved without its circuit.
     #[error(
-        "{}: the proving key of a program's circuit, without a description of it: save it with \
-         halo2_axiom::spillproof::save_described_key",
+        "{}: the proving key of a program's circuit, without a description of it: save it with spillproof::save_described_key of the drop-in",
         file.display()
     )]
     NoDescription {
@@ -49,8 +48,8 @@ pub enum SavedError {
     },
     /// A description of another circuit than the key's.
     #[error(
-        "{}: the circuit of the description has a key with the hash {found}, and the file's is {expected}: save the key again; or set \
-         MAX_DEGREE as it was when the key was made",
+        "{}: the circuit of the description has a key with the hash {found}, and the file's is {expected}: save the key again; or, with \
+         halo2-axiom, set MAX_DEGREE as it was when the key was made",
         file.display()
     )]
     AnotherCircuit {

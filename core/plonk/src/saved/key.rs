@@ -128,6 +128,7 @@ pub struct KeyFile {
     bundle: Bundle,
     path: PathBuf,
     workspace: Workspace,
+    curve: Curve,
 }
 
 impl KeyFile {
@@ -141,6 +142,7 @@ impl KeyFile {
             bundle,
             path: path.to_owned(),
             workspace: workspace.clone(),
+            curve,
         })
     }
 
@@ -202,7 +204,19 @@ impl KeyFile {
             ));
         }
         let bytes = self.to_vec(&bytes, "a circuit's description")?;
-        CircuitDescription::decode(&bytes).map_err(|source| self.field(CIRCUIT, source))
+        let described = CircuitDescription::decode(&bytes).map_err(|source| self.field(CIRCUIT, source))?;
+        match described.proofs.curve() == self.curve {
+            true => Ok(described),
+            false => Err(self.field(
+                CIRCUIT,
+                FieldError {
+                    what: "version",
+                    offset: 0,
+                    value: "of a circuit over another curve than the file's".into(),
+                    remedy: "save the key again",
+                },
+            )),
+        }
     }
 
     /// The `polynomials` polynomials of a group, of `rows` values each, as columns of the file.

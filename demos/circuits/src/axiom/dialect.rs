@@ -3,11 +3,16 @@
 
 use super::halo2::circuit::{Cell, Layouter, Region, Value};
 pub use super::halo2::halo2curves::bn256::Fr;
-pub use super::halo2::halo2curves::ff::{Field, FromUniformBytes};
+pub use super::halo2::halo2curves::ff::{Field, FromUniformBytes, PrimeField};
 pub use super::halo2::plonk::Assigned;
 use super::halo2::plonk::{
-    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, TableColumn, VirtualCells,
+    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, Selector, TableColumn,
+    VirtualCells,
 };
+pub use halo2_axiom::spillproof::description;
+
+/// What to do about constraints of another degree.
+pub const OTHER_DEGREE: &str = "set MAX_DEGREE as it was there";
 
 /// A circuit that `configure` makes without parameters.
 pub trait Plain: Circuit<Fr, Params = ()> {}
@@ -85,6 +90,19 @@ pub fn gate(
     constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<Expression<Fr>>,
 ) {
     cs.create_gate(name, constraints);
+}
+
+/// Makes an advice column; all are blinded.
+pub fn advice_column(cs: &mut ConstraintSystem<Fr>, _is_blinded: bool) -> Column<Advice> {
+    cs.advice_column()
+}
+
+/// Would add a gate under an additive selector, with names of its expressions: there are none.
+pub fn additive_gate(
+    _cs: &mut ConstraintSystem<Fr>,
+    _selector: Selector,
+    _constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<(String, Expression<Fr>)>,
+) {
 }
 
 /// Adds a lookup.

@@ -25,6 +25,8 @@ pub mod openings;
 pub mod proof;
 #[path = "prover.rs"]
 pub mod prover;
+#[path = "../rebuilt.rs"]
+pub mod rebuilt;
 #[path = "../rows.rs"]
 pub mod rows;
 #[path = "saved.rs"]

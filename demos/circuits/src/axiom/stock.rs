@@ -26,6 +26,8 @@ pub mod proof;
 #[cfg(feature = "stock-prover")]
 #[path = "prover.rs"]
 pub mod prover;
+#[path = "../rebuilt.rs"]
+pub mod rebuilt;
 #[path = "../rows.rs"]
 pub mod rows;
 #[path = "../wide.rs"]

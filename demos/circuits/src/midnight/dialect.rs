@@ -3,13 +3,18 @@
 
 use midnight_curves::pairing::group::ff;
 
-pub use self::ff::{Field, FromUniformBytes};
+pub use self::ff::{Field, FromUniformBytes, PrimeField};
 pub use super::assign::*;
 use super::halo2::plonk::{
-    Circuit, Column, ConstraintSystem, Constraints, Error, Expression, Fixed, TableColumn, VirtualCells,
+    Advice, Circuit, Column, ConstraintSystem, Constraints, Error, Expression, Fixed, Selector, TableColumn,
+    VirtualCells,
 };
 pub use super::halo2::utils::rational::Rational as Assigned;
 pub use midnight_curves::Fq as Fr;
+pub use midnight_proofs::spillproof::description;
+
+/// What to do about constraints of another degree.
+pub const OTHER_DEGREE: &str = "save the key again";
 
 /// A circuit that `configure` makes without parameters.
 pub trait Plain: Circuit<Fr> {}
@@ -36,6 +41,25 @@ pub fn gate(
     constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<Expression<Fr>>,
 ) {
     cs.create_gate(name, |cells| Constraints::without_selector(constraints(cells)));
+}
+
+/// Makes an advice column.
+pub fn advice_column(cs: &mut ConstraintSystem<Fr>, is_blinded: bool) -> Column<Advice> {
+    match is_blinded {
+        true => cs.advice_column(),
+        false => cs.unblinded_advice_column(),
+    }
+}
+
+/// Adds a gate under an additive selector, with names of its expressions.
+pub fn additive_gate(
+    cs: &mut ConstraintSystem<Fr>,
+    selector: Selector,
+    constraints: impl FnOnce(&mut VirtualCells<'_, Fr>) -> Vec<(String, Expression<Fr>)>,
+) {
+    cs.create_gate("", |cells| {
+        Constraints::with_additive_selector(selector, constraints(cells))
+    });
 }
 
 /// Adds a lookup.

@@ -8,6 +8,8 @@ pub mod any;
 mod assign;
 #[path = "../chain.rs"]
 pub mod chain;
+#[path = "described.rs"]
+pub mod described;
 #[path = "dialect.rs"]
 pub mod dialect;
 #[path = "../lookups.rs"]
@@ -19,6 +21,8 @@ pub mod proof;
 #[cfg(feature = "stock-prover")]
 #[path = "prover.rs"]
 pub mod prover;
+#[path = "../rebuilt.rs"]
+pub mod rebuilt;
 #[path = "../rows.rs"]
 pub mod rows;
 #[path = "../wide.rs"]

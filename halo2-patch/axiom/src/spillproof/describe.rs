@@ -44,7 +44,8 @@ pub(super) fn of_system(cs: &ConstraintSystem<Fr>, key: Element) -> Result<Circu
         constants: cs.constants.iter().map(|column| column.index()).collect(),
         ..CircuitDescription::default()
     };
-    for gate in cs.gates() {
+    // A gate under an additive selector has none, but an argument of its own.
+    for gate in cs.gates().iter().filter(|gate| !gate.polynomials().is_empty()) {
         let constraints = gate.polynomials().iter();
         let constraints =
             constraints.map(|constraint| described_expression(constraint, &mut of.simple_selectors, 0));
@@ -65,7 +66,10 @@ pub(super) fn of_system(cs: &ConstraintSystem<Fr>, key: Element) -> Result<Circu
 }
 
 /// The expression, and of the selectors in it whether they are simple.
-fn described_expression(
+///
+/// # Errors
+/// As [`of_system`].
+pub(super) fn described_expression(
     expression: &Expression<Fr>,
     simple_selectors: &mut [bool],
     depth: usize,

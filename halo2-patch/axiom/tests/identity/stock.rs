@@ -30,6 +30,10 @@ pub mod options;
 pub mod prove;
 #[allow(dead_code)]
 #[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/rebuilt.rs"]
+pub mod rebuilt;
+#[allow(dead_code)]
+#[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/rows.rs"]
 pub mod rows;
 #[rustfmt::skip]

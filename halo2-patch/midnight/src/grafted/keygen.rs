@@ -68,7 +68,7 @@ pub(super) fn proving_key<F: WithSmallOrderMulGroup<3>, CS: PolynomialCommitment
 }
 
 /// A proving key whose columns are on disk: stock's own fields are empty.
-pub(in crate::plonk) fn on_disk<F, CS>(vk: VerifyingKey<F, CS>, columns: KeyOnDisk) -> ProvingKey<F, CS>
+pub(crate) fn on_disk<F, CS>(vk: VerifyingKey<F, CS>, columns: KeyOnDisk) -> ProvingKey<F, CS>
 where
     F: WithSmallOrderMulGroup<3>,
     CS: PolynomialCommitmentScheme<F>,

@@ -88,7 +88,8 @@ pub(crate) fn domain<F: WithSmallOrderMulGroup<3>>(k: u32, degree: usize) -> Dom
     Domain::new(&constants, k, degree)
 }
 
-fn queries<K: plonk::ColumnType>(queries: &[(Column<K>, Rotation)]) -> Vec<Cell> {
+/// Cells that are opened.
+pub(crate) fn queries<K: plonk::ColumnType>(queries: &[(Column<K>, Rotation)]) -> Vec<Cell> {
     queries
         .iter()
         .map(|(column, rotation)| (column.index(), rotation.0))

@@ -16,6 +16,8 @@ use spillproof_plonk::keygen::ProvingColumns;
 use spillproof_plonk::{KeyColumns, ProverField as _, Result};
 
 use super::convert::{Foreign, Scalar};
+use crate::plonk::ProvingKey;
+use crate::poly::commitment::PolynomialCommitmentScheme;
 use crate::poly::Polynomial;
 
 /// Values that are read or written at a time.
@@ -82,6 +84,17 @@ impl From<ProvingColumns<Scalar>> for KeyOnDisk {
                 values: columns.sigma_values,
                 polynomials: columns.sigma_polynomials,
             },
+        }
+    }
+}
+
+impl KeyOnDisk {
+    /// Of columns as values and as coefficients: fixed ones, sigmas.
+    pub(crate) fn new(fixed: [Vec<Column<Scalar>>; 2], sigmas: [Vec<Column<Scalar>>; 2]) -> Self {
+        let both = |[values, polynomials]: [_; 2]| Both { values, polynomials };
+        Self {
+            fixed: both(fixed),
+            sigmas: both(sigmas),
         }
     }
 }
@@ -275,16 +288,53 @@ fn write_column(column: &Column<Scalar>, writer: &mut dyn io::Write) -> io::Resu
     Ok(())
 }
 
+/// The columns of a key, wherever they are.
+pub(crate) enum KeyOf<'k, F> {
+    /// On disk.
+    Disk(&'k KeyOnDisk),
+    /// In memory.
+    Memory(KeyInMemory<'k, F>),
+}
+
+impl<'k, F: PrimeField> KeyOf<'k, F> {
+    /// Of a key.
+    pub(crate) fn new<CS: PolynomialCommitmentScheme<F>>(
+        workspace: &'k Workspace,
+        pk: &'k ProvingKey<F, CS>,
+    ) -> Self {
+        match pk.spillproof.on_disk() {
+            Some(columns) => Self::Disk(columns),
+            None => Self::Memory(KeyInMemory {
+                workspace,
+                polynomials: [
+                    KeyInMemory::slices(&pk.fixed_values),
+                    KeyInMemory::slices(&pk.fixed_polys),
+                    KeyInMemory::slices(&pk.permutation.permutations),
+                    KeyInMemory::slices(&pk.permutation.polys),
+                ],
+            }),
+        }
+    }
+
+    /// Its columns, for a proof.
+    pub(crate) fn columns(&self) -> &(dyn KeyColumns<Scalar> + Sync + 'k) {
+        match self {
+            Self::Disk(columns) => *columns,
+            Self::Memory(columns) => columns,
+        }
+    }
+}
+
 /// The polynomials of a key in memory. Each time that columns are asked for, scratch columns are written.
 pub(crate) struct KeyInMemory<'k, F> {
-    pub(crate) workspace: &'k Workspace,
+    workspace: &'k Workspace,
     /// Fixed values and coefficients, sigma values and coefficients.
-    pub(crate) polynomials: [Vec<&'k [F]>; 4],
+    polynomials: [Vec<&'k [F]>; 4],
 }
 
 impl<'k, F: PrimeField> KeyInMemory<'k, F> {
     /// Values or coefficients, without their basis.
-    pub(crate) fn slices<B>(polynomials: &'k [Polynomial<F, B>]) -> Vec<&'k [F]> {
+    fn slices<B>(polynomials: &'k [Polynomial<F, B>]) -> Vec<&'k [F]> {
         polynomials.iter().map(|polynomial| &polynomial[..]).collect()
     }
 

@@ -10,6 +10,11 @@
 //!   bases.rs      its points: a vector, or a column on disk
 //!   projective.rs upstream's points by the engine's type of them, and back
 //!   key.rs        the columns of a proving key
+//!   bundle.rs     a proving key in a file that is opened in place
+//!   (describe.rs) a circuit as a description, for such a file: halo2-axiom's drop-in has the file
+//!   (witness.rs)  a witness in a file: halo2-axiom's drop-in has the file
+//!   from_witness.rs  a proof from it
+//!   names.rs      upstream's types, for those files
 //!   circuit.rs    upstream's constraint system, for spillproof-plonk, which has the rounds
 //!   protocol.rs   upstream's protocol as a value; its transcripts and generators, for those rounds
 //!   bridge.rs     which scheme of upstream's the engine knows
@@ -62,10 +67,15 @@
 
 pub(crate) mod bases;
 pub(crate) mod bridge;
+mod bundle;
 pub(crate) mod circuit;
 pub(crate) mod convert;
+#[path = "../../../axiom/src/spillproof/describe.rs"]
+mod describe;
 pub(crate) mod engine;
+mod from_witness;
 pub(crate) mod key;
+mod names;
 pub(crate) mod params;
 pub(crate) mod plan;
 mod projective;
@@ -74,16 +84,21 @@ mod srs;
 #[path = "../../../axiom/src/spillproof/switch.rs"]
 mod switch;
 pub(crate) mod verify;
+#[path = "../../../axiom/src/spillproof/witness.rs"]
+mod witness;
 
 use std::io;
 use std::sync::{Arc, Once};
 
 use ::spillproof_report::environment;
 
+pub use ::spillproof_plonk::{description, CircuitDescription, SavedError};
 pub use ::spillproof_report::environment::{PANICS, PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
 #[doc(hidden)]
 pub use bridge::Bridge;
+pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
+pub use from_witness::{commit_instances, create_proof_from_witness};
 pub use plan::{plan, Plan, Rates, Shape};
 pub use spillproof_commit::SrsProgress;
 pub use spillproof_engine::budget::ByteSize;
@@ -100,6 +115,7 @@ pub use switch::{
     SELF_VERIFICATION_VARIABLE,
 };
 pub use verify::Unverified;
+pub use witness::{save_witness, SavedWitness, SentWitness};
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();

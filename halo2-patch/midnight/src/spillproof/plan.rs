@@ -12,6 +12,7 @@ use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_plonk::plan::{self, Inputs};
+use spillproof_plonk::saved::digests_bytes;
 use spillproof_plonk::ProverCurve as _;
 use spillproof_report::environment;
 
@@ -61,6 +62,7 @@ pub struct Shape {
     circuits: usize,
     committed: usize,
     keeps_rounds: bool,
+    inputs: Inputs,
 }
 
 impl Shape {
@@ -72,6 +74,7 @@ impl Shape {
             circuits: 1,
             committed: 0,
             keeps_rounds: false,
+            inputs: Inputs::Made,
         }
     }
 
@@ -88,6 +91,20 @@ impl Shape {
     /// Whose rounds are kept in a checkpoint, or not; they are not, unless it is said.
     pub fn keeping_rounds(self, keeps_rounds: bool) -> Self {
         Self { keeps_rounds, ..self }
+    }
+
+    /// Of a proof with a key and a witness that are in files: the plan has no keys and no synthesis.
+    pub fn from_files(self) -> Self {
+        let of = &self.cs;
+        let fixed = of.num_fixed_columns + of.num_selectors;
+        let columns = 2 * (fixed + of.permutation.columns.len()) + of.num_advice_columns;
+        let held_bytes = digests_bytes(columns as u64, 1 << self.k);
+        self.with_inputs(Inputs::Stored { held_bytes })
+    }
+
+    /// With this origin of keys and witness.
+    pub(crate) fn with_inputs(self, inputs: Inputs) -> Self {
+        Self { inputs, ..self }
     }
 
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are
@@ -109,7 +126,7 @@ impl Shape {
             circuits: self.circuits,
             protocol: protocol(self.committed),
             keeps_rounds: self.keeps_rounds,
-            inputs: Inputs::Made,
+            inputs: self.inputs,
             accelerator: None,
         }
     }

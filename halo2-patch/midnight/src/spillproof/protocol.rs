@@ -27,7 +27,7 @@ use crate::spillproof_release::{QUERIES, SETS, VERSION};
 use crate::transcript::{self, Hashable, Sampleable};
 
 /// The multi-opening of the halo2 Book, in upstream's version.
-const BOOK: Book = Book {
+pub(super) const BOOK: Book = Book {
     powers: Powers::Ascending,
     sets: SETS,
     width: match cfg!(feature = "truncated-challenges") {

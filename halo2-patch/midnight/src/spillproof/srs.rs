@@ -6,15 +6,13 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use ark_bls12_381::Bls12_381;
 use midnight_curves::Bls12;
 use spillproof_commit::{check_srs, Srs, SrsProgress};
-use spillproof_engine::Session;
 
 use super::convert::g2;
-use super::engine::session_over;
+use super::names::session_for;
 use super::params::{of_srs, Columns};
 use crate::poly::kzg::params::ParamsKZG;
 
@@ -37,7 +35,7 @@ use crate::poly::kzg::params::ParamsKZG;
 /// The engine's, as [`spillproof::Error`](spillproof_engine::Error) within the error, for a file that is
 /// neither, is over another curve or is damaged; without a session.
 pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bls12>> {
-    let session = needed()?;
+    let session = session_for("a file or a check of parameters")?;
     let srs = Srs::<Bls12_381>::open(session.workspace(), path.as_ref());
     of_srs(&srs.map_err(io::Error::other)?)
 }
@@ -53,16 +51,11 @@ pub fn check_params(
     params: &ParamsKZG<Bls12>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> io::Result<()> {
-    let session = needed()?;
+    let session = session_for("a file or a check of parameters")?;
     let k = params.g.len().ilog2();
     let Columns { g, g_lagrange } = Columns::of(&session, params)?;
     let pair = [g2(&params.g2), g2(&params.s_g2)];
     Srs::<Bls12_381>::from_columns(k, Some(g), Some(g_lagrange), pair)
         .and_then(|srs| check_srs(session.workspace(), &srs, progress))
         .map_err(io::Error::other)
-}
-
-fn needed() -> io::Result<Arc<Session>> {
-    let none = "a file or a check of parameters needs a session: set SPILLPROOF_MEMORY, or install one";
-    session_over::<Bls12>()?.ok_or_else(|| io::Error::other(none))
 }

@@ -3,6 +3,8 @@
 pub use midnight_curves_07 as curves;
 pub use midnight_proofs_07 as midnight;
 
+#[path = "from_files.rs"]
+pub mod from_files;
 #[path = "prove.rs"]
 pub mod prove;
 #[path = "random.rs"]

@@ -20,6 +20,7 @@ use proptest::prelude::*;
 
 mod drop_in_07;
 mod drop_in_08;
+mod saved;
 mod shape;
 mod stock_07;
 mod stock_08;

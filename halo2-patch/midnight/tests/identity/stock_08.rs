@@ -2,9 +2,32 @@
 
 pub use midnight_curves as curves;
 pub use stock_midnight_proofs as midnight;
+pub use stock_midnight_proofs as halo2;
 
+// A circuit by its description; formatted where it lives.
+#[allow(dead_code, unused_imports)]
+#[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/assign.rs"]
+mod assign;
+#[allow(dead_code)]
+#[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/midnight/described.rs"]
+pub mod described;
+#[allow(dead_code, unused_imports, unused_macros)]
+#[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/midnight/dialect.rs"]
+pub mod dialect;
 #[path = "prove.rs"]
 pub mod prove;
+#[allow(dead_code)]
+#[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/rebuilt.rs"]
+pub mod rebuilt;
+
+/// The key's type, by its name in the demos.
+pub mod proof {
+    pub use super::prove::VerifyingKey as VerifierKey;
+}
 #[path = "random.rs"]
 pub mod random;
 
