@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halo2_axiom::spillproof::{SavedError, Unverified};
+use halo2_axiom::spillproof::SavedError;
 use spillproof_engine::budget::format_bytes;
 
 /// A run that failed.
@@ -87,7 +87,7 @@ pub enum Failure {
     Unverified(String),
     /// A proof that the processor made alone and that does not verify.
     #[error("{0}. Nothing was written")]
-    DoesNotVerify(Unverified),
+    DoesNotVerify(String),
     /// A group with a memory limit cannot be made or read.
     #[error(transparent)]
     Group(#[from] spillproof_cgroup_tests::Refusal),

@@ -10,9 +10,11 @@ use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::plonk::Circuit;
 use halo2_axiom::poly::commitment::Params;
 use halo2_axiom::spillproof::{save_described_key, save_proving_key, save_witness, set_reproducible};
+use midnight_proofs::spillproof as of_midnight;
 use serde_json::Value;
 use spillproof_circuits::axiom::dropin::any::Any;
 use spillproof_circuits::axiom::dropin::{proof, prover};
+use spillproof_circuits::midnight::dropin as midnight;
 use spillproof_circuits::{Kind, Scheme};
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
@@ -145,6 +147,144 @@ fn the_binary_makes_the_programs_proof() {
         assert_eq!(output.status.code(), Some(1), "{line}: {words}");
         assert!(words.contains(said), "{line}: {words}");
     }
+}
+
+/// [`program`] over midnight-proofs, whose proofs have one opening. Of the instance columns, so many are
+/// committed in its key, and none in its own proof.
+fn midnight_program(dir: &Path, name: &str, kind: Kind, committed: usize) -> Vec<u8> {
+    use midnight_proofs::plonk::Circuit as _;
+    let _alone = alone();
+    let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
+    let _current = Arc::new(session.build().expect("a session")).install();
+    of_midnight::set_reproducible(true);
+    let params = midnight::proof::insecure_params(K, SRS_SEED);
+    let vk = midnight::proof::verifying_key(&params, kind, K).expect("a verifying key");
+    let pk = midnight::prover::proving_key(&params, vk, kind, K).expect("a proving key");
+    let circuit = midnight::any::Any::new(kind, K, SEED);
+    let instances = circuit.instances();
+    let columns: Vec<&[midnight::dialect::Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let at = |kind: &str| dir.join(format!("{name}.{kind}"));
+    midnight::any::Any::scope(kind, || {
+        of_midnight::save_described_key(&pk, &circuit.without_witnesses(), committed, at("key"))
+            .expect("a key");
+        of_midnight::save_witness(pk.get_vk(), &circuit, &columns, at("witness")).expect("a witness");
+    });
+    let mut file = fs::File::create(at("params")).expect("a file");
+    let raw = midnight_proofs::utils::SerdeFormat::RawBytes;
+    params.write_custom(&mut file, raw).expect("parameters");
+    midnight::prover::prove(&params, &pk, kind, K, SEED).expect("a proof")
+}
+
+#[test]
+fn the_binary_makes_the_proof_of_a_program_over_midnight() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path();
+    for (name, kind) in [("sums", Kind::Chain), ("ranges", Kind::Lookups)] {
+        let expected = midnight_program(path, name, kind, 0);
+        let plan = result_of(path, &format!("plan --key {name}.key --memory 64MiB"));
+        assert_eq!((&plan["system"], &plan["k"]), (&"midnight".into(), &K.into()));
+        let smallest = plan["plan"]["smallest_budget_bytes"].as_u64().expect("a number");
+        result_of(path, &format!("srs import {name}.params --out {name}.srs"));
+        for srs in [
+            format!("--srs-seed {SRS_SEED} --memory {smallest}"),
+            format!("--srs {name}.params --memory 64MiB"),
+            format!("--srs {name}.srs --memory 64MiB"),
+        ] {
+            let prove = format!(
+                "prove --key {name}.key --witness {name}.witness {srs} --seed {SEED} --out made --public {name}.json"
+            );
+            let made = result_of(path, &prove);
+            assert_eq!(
+                (&made["system"], &made["scheme"]),
+                (&"midnight".into(), &"kzg".into())
+            );
+            let proof = fs::read(path.join("made")).expect("a proof");
+            assert!(
+                proof == expected,
+                "{name}, {srs}: another proof than the program's"
+            );
+            for public in [
+                format!("--witness {name}.witness"),
+                format!("--public {name}.json"),
+            ] {
+                let verify = format!("verify --key {name}.key {public} {srs} made");
+                assert_eq!(result_of(path, &verify)["proof_bytes"], proof.len());
+            }
+        }
+    }
+    // Committed instances: another proof, which verifies with their values.
+    fs::write(
+        path.join("values"),
+        midnight_program(path, "hidden", Kind::Chain, 1),
+    )
+    .expect("a file");
+    let key = format!("--key hidden.key --srs-seed {SRS_SEED}");
+    let prove =
+        format!("prove {key} --witness hidden.witness --memory 32MiB --out hidden --public hidden.json");
+    result_of(path, &prove);
+    result_of(path, &format!("verify {key} --witness hidden.witness hidden"));
+    for (public, proof, is_taken) in [
+        ("hidden", "hidden", true),
+        ("hidden", "values", false),
+        ("ranges", "hidden", false),
+    ] {
+        let verified = run(path, &format!("verify {key} --public {public}.json {proof}"));
+        assert_eq!(verified.status.success(), is_taken, "{public}, {proof}");
+    }
+    // Without a seed, random values are the system's.
+    let files = format!("--key sums.key --witness sums.witness --srs-seed {SRS_SEED}");
+    result_of(path, &format!("prove {files} --memory 32MiB --out secret"));
+    result_of(path, &format!("verify {files} secret"));
+    program(path, "axiom", Kind::Chain, SEED);
+    for (line, code, said) in [
+        (
+            format!("--key sums.key --witness ranges.witness --srs-seed {SRS_SEED}"),
+            1,
+            "ranges.witness: the witness of the key with the hash",
+        ),
+        (
+            format!("--key sums.key --witness axiom.witness --srs-seed {SRS_SEED}"),
+            1,
+            "a Witness over Bls12381 is expected",
+        ),
+        (
+            format!("--key axiom.key --witness sums.witness --srs-seed {SRS_SEED}"),
+            1,
+            "a Witness over Bn254 is expected",
+        ),
+        (
+            "--key sums.key --witness sums.witness --srs axiom.params".into(),
+            1,
+            "parameters over BLS12-381 are needed",
+        ),
+        (
+            "--key axiom.key --witness axiom.witness --srs sums.srs".into(),
+            1,
+            "sums.srs",
+        ),
+        (
+            "--key sums.key --witness sums.witness --srs-seed 4".into(),
+            1,
+            "does not verify",
+        ),
+        (
+            format!("{files} --scheme gwc"),
+            2,
+            "--scheme is for keys of halo2-axiom",
+        ),
+        (format!("{files} --gpu auto"), 2, "--gpu"),
+    ] {
+        let output = run(path, &format!("prove {line} --memory 32MiB --out out"));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{line}: {words}");
+        assert!(words.contains(said), "{line}: {words}");
+        assert!(!path.join("out").exists(), "{line}");
+    }
+    let other = run(
+        path,
+        &format!("verify --key ranges.key --public ranges.json --srs-seed {SRS_SEED} secret"),
+    );
+    assert_eq!(other.status.code(), Some(1));
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub mod midnight {
     pub mod dropin;
     pub mod stock;
 }
+pub mod saved;
 /// zcash's halo2_proofs: inner-product commitments over Vesta.
 pub mod zcash {
     pub mod dropin;

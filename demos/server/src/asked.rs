@@ -97,7 +97,7 @@ impl Asked {
         if self.scheme.is_some() && key.schemes().is_empty() {
             return Err(refused(
                 SCHEME_SHOWN,
-                "a proof of Groth16 has no multi-opening argument",
+                "a proof with this key has no choice of multi-opening arguments: leave it out",
             ));
         }
         Ok(())

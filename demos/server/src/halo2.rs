@@ -1,4 +1,5 @@
-//! Saved keys of halo2-axiom: the key and the witness are what a program saved of a circuit of its own.
+//! Saved keys of halo2-axiom and midnight-proofs: the key and the witness are what a program saved of a circuit of its
+//! own.
 
 use std::io;
 use std::path::Path;
@@ -6,68 +7,61 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use spillproof_circuits::Scheme;
-use spillproof_circuits::axiom::dropin::proof::{Params, verify_columns};
-use spillproof_circuits::axiom::dropin::saved::{SavedKey, SentWitness, prove, public_digits, shape};
+use spillproof_circom::json::curve_name;
+use spillproof_circuits::saved::{Saved, public_digits};
+use spillproof_circuits::{Scheme, System};
 use spillproof_engine::Session;
 use spillproof_engine::budget::Budget;
-use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::plan::Plan;
 use spillproof_format::hex;
 
 use crate::parameters::Parameters;
 use crate::problem::{Code, Problem, WITNESS};
-use crate::settings::{self, Error};
-
-/// The multi-opening arguments of proofs. The first is taken where none is asked for.
-pub(crate) const SCHEMES: [Scheme; 2] = [Scheme::Shplonk, Scheme::Gwc];
+use crate::settings::{Error, Result};
 
 /// A key that is open, with the parameters of its size.
-pub(crate) struct Halo2Key {
-    key: SavedKey,
-    params: Params,
+pub(crate) struct Halo2Key<S: Saved> {
+    key: S::Key,
+    params: S::Params,
     is_insecure: bool,
 }
 
-impl Halo2Key {
+impl<S: Saved> Halo2Key<S> {
     /// Opens the key of a file.
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::NoParameters`], [`Error::FewParameters`].
-    pub fn open(
-        session: &Arc<Session>,
-        file: &Path,
-        parameters: Option<&Parameters>,
-    ) -> settings::Result<Self> {
+    pub fn open(session: &Arc<Session>, file: &Path, parameters: Option<&Parameters<S>>) -> Result<Self> {
         let _pinned = session.pin();
+        let key = S::open_key(file).map_err(|error| Error::key(file, error))?;
         let Some(parameters) = parameters else {
             return Err(Error::NoParameters {
                 file: file.to_owned(),
+                curve: S::description(&key).proofs.curve(),
             });
         };
-        let key = SavedKey::open(file).map_err(|error| Error::key(file, error))?;
         Ok(Self {
-            params: parameters.of_rows(file, key.k())?,
+            params: parameters.of_rows(file, S::k(&key))?,
             is_insecure: parameters.is_insecure,
             key,
         })
     }
 
-    /// What a proof takes in a budget.
+    /// What proofs take in a budget, by each scheme.
     ///
     /// # Errors
     /// The engine's: a budget that is too small, with the smallest that works.
-    pub fn plan(
-        &self,
-        session: &Session,
-        budget_bytes: u64,
-        scheme: Scheme,
-    ) -> spillproof_engine::Result<Plan> {
-        shape(&self.key, scheme).plan(budget_bytes, session.threads(), &Rates::default())
+    pub fn plans(&self, session: &Session, budget_bytes: u64) -> Vec<spillproof_engine::Result<Plan>> {
+        let plan = |scheme| S::plan(&self.key, scheme, session.threads(), budget_bytes);
+        match S::SCHEMES {
+            [] => vec![plan(None)],
+            schemes => schemes.iter().map(|scheme| plan(Some(*scheme))).collect(),
+        }
     }
 
     /// The most bytes that a saved witness of the key has.
     pub fn witness_bytes_max(&self) -> u64 {
-        SentWitness::bytes_max(self.key.key.get_vk())
+        S::witness_bytes_max(&self.key)
     }
 
     /// Reads a saved witness that comes.
@@ -79,9 +73,9 @@ impl Halo2Key {
         session: &Arc<Session>,
         ledger: Budget,
         source: &mut dyn io::Read,
-    ) -> Result<SentWitness, Problem> {
+    ) -> std::result::Result<S::Sent, Problem> {
         let _pinned = session.pin();
-        let read = SentWitness::read(Path::new(WITNESS), self.key.key.get_vk(), ledger, source);
+        let read = S::read_witness(Path::new(WITNESS), &self.key, ledger, source);
         read.map_err(|error| Problem::of_sent(error, session.budget().limit_bytes()))
     }
 
@@ -92,42 +86,44 @@ impl Halo2Key {
     pub fn prove(
         &self,
         session: &Arc<Session>,
-        witness: &SentWitness,
+        witness: &S::Sent,
         scheme: Option<Scheme>,
-    ) -> Result<Bytes, Problem> {
-        let [default, _] = SCHEMES;
-        let scheme = scheme.unwrap_or(default);
+    ) -> std::result::Result<Bytes, Problem> {
         let _pinned = session.pin();
         let limit_bytes = session.budget().limit_bytes();
         let opened = session.workspace().run(|| {
             let _pinned = session.pin();
-            Ok(witness.open())
+            Ok(S::open_sent(witness))
         });
         let witness = opened
             .map_err(|error| Problem::of_engine(&error, limit_bytes))?
             .map_err(|error| Problem::of_saved(error, limit_bytes))?;
-        let made = prove(&self.params, &self.key, &witness, scheme, None);
-        let proof = made.map_err(|error| Problem::of_halo2(error, limit_bytes))?;
+        let made = S::prove(&self.params, &self.key, &witness, scheme, None);
+        let proof = made.map_err(|error| Problem::of_halo2(S::cause(error), limit_bytes))?;
         // The session's own verification can be turned off.
-        let (vk, instances) = (self.key.key.get_vk(), witness.instances());
-        if let Err(error) = verify_columns(&self.params, vk, &instances, &proof, scheme) {
+        let instances = S::instances(&witness);
+        if let Err(error) = S::verify(&self.params, &self.key, &instances, &proof, scheme) {
             return Err(Problem::new(
                 Code::Unsatisfied,
                 format!("the proof does not verify: {error}"),
             ));
         }
-        let result = json!({"proof": hex(&proof), "publicInputs": public_digits(&instances)});
+        let result = json!({"proof": hex(&proof), "publicInputs": public_digits::<S>(&instances)});
         Ok(result.to_string().into())
     }
 
     /// What is said of it.
     pub fn summary(&self) -> Value {
-        let description = &self.key.description;
+        let description = S::description(&self.key);
+        let system = match S::SYSTEM {
+            System::Midnight => "halo2-midnight",
+            System::Axiom | System::Zcash => "halo2-axiom",
+        };
         json!({
-            "system": "halo2-axiom",
-            "curve": "bn128",
-            "schemes": SCHEMES,
-            "logRows": self.key.k(),
+            "system": system,
+            "curve": curve_name(description.proofs.curve()),
+            "schemes": S::SCHEMES,
+            "logRows": S::k(&self.key),
             "adviceColumns": description.advice_columns,
             "instanceColumns": description.instance_columns,
             "keyHash": hex(&description.key),

@@ -9,10 +9,10 @@ use serde_json::Value;
 use spillproof_circom::prove::Key;
 use spillproof_engine::Session;
 use spillproof_format::iden3::FileKind;
-use spillproof_format::{HEADER_BYTES, Header, Kind};
+use spillproof_format::{Curve, Kind};
 
 use crate::halo2::Halo2Key;
-use crate::parameters::Parameters;
+use crate::parameters::{AllParameters, header_of};
 use crate::settings::{Error, Result};
 use crate::system::{Need, SystemKey};
 
@@ -123,11 +123,19 @@ impl OpenKey {
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::NoParameters`], [`Error::FewParameters`], [`Error::Parameters`].
-    pub fn open(session: &Arc<Session>, file: KeyFile, parameters: Option<&Parameters>) -> Result<Self> {
+    pub fn open(session: &Arc<Session>, file: KeyFile, parameters: &AllParameters) -> Result<Self> {
         let KeyFile { name, file } = file;
-        let key = match is_saved(&file)? {
-            true => SystemKey::Halo2(Box::new(Halo2Key::open(session, &file, parameters)?)),
-            false => groth16(session, &file).map_err(|error| Error::key(&file, error))?,
+        let saved = header_of(&file)?.filter(|header| header.kind() == Kind::ProvingKeyBundle);
+        let key = match saved.map(|header| header.curve()) {
+            None => groth16(session, &file).map_err(|error| Error::key(&file, error))?,
+            Some(Curve::Bls12381) => {
+                let parameters = parameters.midnight.as_ref();
+                SystemKey::Midnight(Box::new(Halo2Key::open(session, &file, parameters)?))
+            }
+            Some(_) => {
+                let parameters = parameters.axiom.as_ref();
+                SystemKey::Axiom(Box::new(Halo2Key::open(session, &file, parameters)?))
+            }
         };
         let need = key.need(session).map_err(|error| Error::key(&file, error))?;
         Ok(Self { name, key, need })
@@ -161,16 +169,4 @@ fn groth16(session: &Session, file: &Path) -> spillproof_circom::Result<SystemKe
         verification_key: key.verification_key()?,
         key: Box::new(key),
     })
-}
-
-/// Whether a file is the container of a halo2 key.
-fn is_saved(file: &Path) -> Result<bool> {
-    let mut bytes = [0; HEADER_BYTES];
-    let mut opened = fs::File::open(file).map_err(|source| Error::File {
-        file: file.to_owned(),
-        source,
-    })?;
-    let is_whole = opened.read_exact(&mut bytes).is_ok();
-    let header = Header::decode(&bytes);
-    Ok(is_whole && header.is_ok_and(|header| header.kind() == Kind::ProvingKeyBundle))
 }

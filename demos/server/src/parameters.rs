@@ -1,41 +1,75 @@
-//! The parameters (SRS) of saved halo2 keys: one container, opened in place, and cut down to the rows of each key.
+//! The parameters (SRS) of saved halo2 keys: a container for each curve, opened in place, and cut down to the rows of
+//! each key.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillproof_circuits::axiom::dropin::proof::{Params, downsize, rows_of};
-use spillproof_circuits::axiom::dropin::saved::open_params;
+use spillproof_circuits::axiom::dropin::saved::Axiom;
+use spillproof_circuits::midnight::dropin::saved::Midnight;
+use spillproof_circuits::saved::Saved;
 use spillproof_engine::Session;
-use spillproof_format::{HEADER_BYTES, Header};
+use spillproof_format::{Curve, HEADER_BYTES, Header};
 
 use crate::settings::{Error, Result};
 
+/// Those of each drop-in.
+#[derive(Default)]
+pub(crate) struct AllParameters {
+    pub axiom: Option<Parameters<Axiom>>,
+    pub midnight: Option<Parameters<Midnight>>,
+}
+
+impl AllParameters {
+    /// Opens containers, of which each says its curve.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Parameters`]; [`Error::SameCurve`] for two over one curve.
+    pub fn open(session: &Arc<Session>, files: &[PathBuf]) -> Result<Self> {
+        let mut all = Self::default();
+        for file in files {
+            match header_of(file)? {
+                Some(header) if header.curve() == Curve::Bls12381 => {
+                    add(&mut all.midnight, Parameters::open(session, file, &header)?)?;
+                }
+                Some(header) => add(&mut all.axiom, Parameters::open(session, file, &header)?)?,
+                None => {
+                    let none = std::io::Error::new(ErrorKind::InvalidData, "it is no container");
+                    return Err(Error::parameters(file, none));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn add<S: Saved>(place: &mut Option<Parameters<S>>, parameters: Parameters<S>) -> Result<()> {
+    let second = parameters.file.clone();
+    match place.replace(parameters) {
+        None => Ok(()),
+        Some(first) => Err(Error::SameCurve {
+            files: [first.file, second],
+        }),
+    }
+}
+
 /// Parameters that are open.
-pub(crate) struct Parameters {
+pub(crate) struct Parameters<S: Saved> {
     file: PathBuf,
-    params: Params,
+    params: S::Params,
     /// Their container says that proofs over them can be forged.
     pub is_insecure: bool,
 }
 
-impl Parameters {
-    /// Opens those of a container.
-    ///
-    /// # Errors
-    /// [`Error::File`], [`Error::Parameters`].
-    pub fn open(session: &Arc<Session>, file: &Path) -> Result<Self> {
+impl<S: Saved> Parameters<S> {
+    fn open(session: &Arc<Session>, file: &Path, header: &Header) -> Result<Self> {
         let _pinned = session.pin();
-        let params = open_params(file).map_err(|source| Error::Parameters {
-            file: file.to_owned(),
-            source,
-        })?;
         Ok(Self {
-            is_insecure: is_insecure(file)?,
+            params: S::open_params(file).map_err(|source| Error::parameters(file, source))?,
+            is_insecure: header.is_insecure,
             file: file.to_owned(),
-            params,
         })
     }
 
@@ -43,8 +77,8 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::FewParameters`]; [`Error::Parameters`], if the machine has no room for them.
-    pub fn of_rows(&self, key: &Path, k: u32) -> Result<Params> {
-        let found = rows_of(&self.params);
+    pub fn of_rows(&self, key: &Path, k: u32) -> Result<S::Params> {
+        let found = S::rows_of(&self.params);
         if found < k {
             return Err(Error::FewParameters {
                 file: self.file.clone(),
@@ -56,27 +90,32 @@ impl Parameters {
         let mut params = self.params.clone();
         if found > k {
             // It has no error of its own: the engine's is what it panics with.
-            let cut = catch_unwind(AssertUnwindSafe(|| downsize(&mut params, k)));
+            let cut = catch_unwind(AssertUnwindSafe(|| S::downsize(&mut params, k)));
             if let Err(panic) = cut {
                 let source = match panic.downcast::<spillproof_engine::Error>() {
                     Ok(error) => std::io::Error::other(*error),
                     Err(panic) => std::panic::resume_unwind(panic),
                 };
-                let file = self.file.clone();
-                return Err(Error::Parameters { file, source });
+                return Err(Error::parameters(&self.file, source));
             }
         }
         Ok(params)
     }
 }
 
-fn is_insecure(file: &Path) -> Result<bool> {
-    let mut bytes = [0; HEADER_BYTES];
-    let read = File::open(file).and_then(|mut opened| opened.read_exact(&mut bytes));
-    read.map_err(|source| Error::File {
+/// The header of a container; `None` for what is none.
+///
+/// # Errors
+/// [`Error::File`].
+pub(crate) fn header_of(file: &Path) -> Result<Option<Header>> {
+    let failed = |source| Error::File {
         file: file.to_owned(),
         source,
-    })?;
-    // It has been opened as a container.
-    Ok(Header::decode(&bytes).is_ok_and(|header| header.is_insecure))
+    };
+    let mut bytes = [0; HEADER_BYTES];
+    match File::open(file).and_then(|mut opened| opened.read_exact(&mut bytes)) {
+        Ok(()) => Ok(Header::decode(&bytes).ok()),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
 }

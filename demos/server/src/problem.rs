@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use spillproof_circuits::axiom::dropin::halo2::plonk;
-use spillproof_circuits::axiom::dropin::halo2::spillproof::{SavedError, Unverified};
+use spillproof_circuits::axiom::dropin::halo2::spillproof::SavedError;
+use spillproof_circuits::saved::Cause;
 use spillproof_engine::error::Invalid;
 use spillproof_format::FormatError;
 
@@ -218,13 +218,11 @@ impl Problem {
     }
 
     /// For a proof from a saved witness.
-    pub fn of_halo2(error: plonk::Error, limit_bytes: u64) -> Self {
-        if let Some(unverified) = Unverified::of(&error) {
-            return Self::new(Code::Unsatisfied, unverified.to_string());
-        }
-        match error {
-            plonk::Error::Transcript(error) => Self::of_saved(error, limit_bytes),
-            other => Self::internal(&other),
+    pub fn of_halo2(cause: Cause, limit_bytes: u64) -> Self {
+        match cause {
+            Cause::Unverified(words) => Self::new(Code::Unsatisfied, words),
+            Cause::Io(error) => Self::of_saved(error, limit_bytes),
+            Cause::Other(words) => Self::internal(&io::Error::other(words)),
         }
     }
 

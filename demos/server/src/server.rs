@@ -5,7 +5,7 @@
 //! can ask for results until the last job has ended.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::connection::Connections;
 use crate::handlers::App;
 use crate::jobs::{Jobs, results_bytes};
 use crate::keys::{self, KeyFile, OpenKey};
-use crate::parameters::Parameters;
+use crate::parameters::AllParameters;
 use crate::routes::router;
 use crate::settings::{Error, Result, Settings};
 use crate::token::Token;
@@ -172,7 +172,7 @@ impl Server {
             .name("spillproof-keys".into())
             .spawn(move || {
                 let _entered = control.enter();
-                let done = open_keys(&of_thread, files, parameters.as_deref());
+                let done = open_keys(&of_thread, files, &parameters);
                 sender.send_replace(true);
                 done
             });
@@ -205,15 +205,13 @@ impl Server {
     }
 }
 
-fn open_keys(app: &App, files: Vec<KeyFile>, parameters: Option<&Path>) -> Result<()> {
+fn open_keys(app: &App, files: Vec<KeyFile>, parameters: &[PathBuf]) -> Result<()> {
     let session = app.jobs.session();
-    let parameters = parameters
-        .map(|file| Parameters::open(session, file))
-        .transpose()?;
+    let parameters = AllParameters::open(session, parameters)?;
     let mut keys = Vec::with_capacity(files.len());
     for file in files {
         let since = Instant::now();
-        let key = OpenKey::open(session, file, parameters.as_ref())?;
+        let key = OpenKey::open(session, file, &parameters)?;
         tracing::info!(
             key = key.name,
             seconds = since.elapsed().as_secs_f64(),

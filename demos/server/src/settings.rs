@@ -5,13 +5,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use spillproof_format::Curve;
+
 /// What a server is told.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Key files, and folders of them.
     pub keys: Vec<PathBuf>,
-    /// The container of the parameters (SRS) that saved halo2 keys belong to.
-    pub parameters: Option<PathBuf>,
+    /// The containers of the parameters (SRS) that saved halo2 keys belong to, one for each curve.
+    pub parameters: Vec<PathBuf>,
     /// Where it listens; port 0 is any that is free.
     pub listen: SocketAddr,
     /// Whether everyone who reaches another address than this machine's own may prove without a token.
@@ -44,7 +46,7 @@ impl Settings {
     pub fn new(keys: Vec<PathBuf>) -> Self {
         Self {
             keys,
-            parameters: None,
+            parameters: Vec::new(),
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
             allows_anyone: false,
             token_file: None,
@@ -88,6 +90,14 @@ impl Error {
             source: source.into(),
         }
     }
+
+    /// For parameters that do not open.
+    pub(crate) fn parameters(file: &Path, source: io::Error) -> Self {
+        Self::Parameters {
+            file: file.to_owned(),
+            source,
+        }
+    }
 }
 
 /// With [`enum@Error`].
@@ -109,10 +119,21 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A saved halo2 key without parameters.
-    #[error("{}: a saved halo2 key, and no parameters are named: name the container of the SRS that it was made over", file.display())]
+    #[error(
+        "{}: a saved halo2 key over {curve:?}, and no parameters over that curve are named: name the container of the SRS that it was made over",
+        file.display()
+    )]
     NoParameters {
         /// The key's file.
         file: PathBuf,
+        /// Its curve.
+        curve: Curve,
+    },
+    /// Two containers of parameters over one curve.
+    #[error("{} and {} are parameters over one curve: name the longer ones alone, which are for all its keys", files[0].display(), files[1].display())]
+    SameCurve {
+        /// Their files.
+        files: [PathBuf; 2],
     },
     /// Parameters for fewer rows than a key has.
     #[error(
@@ -131,7 +152,8 @@ pub enum Error {
     },
     /// Parameters that do not open.
     #[error(
-        "the parameters {}: they are a container over BN254, as `spillproof srs import` makes it of other files",
+        "the parameters {}: they are a container over BN254 (for keys of halo2-axiom) or BLS12-381 (of midnight-proofs), as `spillproof srs \
+         import` makes it of other files",
         file.display()
     )]
     Parameters {

@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 use spillproof_circom::json::curve_name;
 use spillproof_circom::prove::{Key, Witness};
 use spillproof_circuits::Scheme;
-use spillproof_circuits::axiom::dropin::saved::SentWitness;
+use spillproof_circuits::axiom::dropin::saved::Axiom;
+use spillproof_circuits::midnight::dropin::saved::Midnight;
+use spillproof_circuits::saved::Saved;
 use spillproof_engine::Session;
 use spillproof_engine::budget::Budget;
+use spillproof_engine::plan::Plan;
 
-use crate::halo2::{Halo2Key, SCHEMES};
+use crate::halo2::Halo2Key;
 use crate::problem::{Problem, WITNESS};
 
 /// An open key of a proof system.
@@ -24,13 +27,15 @@ pub(crate) enum SystemKey {
         /// In JSON.
         verification_key: Vec<u8>,
     },
-    Halo2(Box<Halo2Key>),
+    Axiom(Box<Halo2Key<Axiom>>),
+    Midnight(Box<Halo2Key<Midnight>>),
 }
 
 /// A witness that came, for the key that it came for.
 pub(crate) enum SystemWitness {
     Groth16(Witness),
-    Halo2(SentWitness),
+    Axiom(<Axiom as Saved>::Sent),
+    Midnight(<Midnight as Saved>::Sent),
 }
 
 /// How long a witness is.
@@ -54,7 +59,8 @@ impl SystemKey {
     pub fn schemes(&self) -> &'static [Scheme] {
         match self {
             Self::Groth16 { .. } => &[],
-            Self::Halo2(_) => &SCHEMES,
+            Self::Midnight(_) => Midnight::SCHEMES,
+            Self::Axiom(_) => Axiom::SCHEMES,
         }
     }
 
@@ -80,12 +86,13 @@ impl SystemKey {
     /// The planned seconds in a budget, or as `Err` the smallest one that works.
     fn plan(&self, session: &Session, budget_bytes: u64) -> spillproof_circom::Result<Result<f64, u64>> {
         use spillproof_circom::Error;
-        let plans: Vec<_> = match self {
+        let of_engine = |plans: Vec<spillproof_engine::Result<Plan>>| -> Vec<_> {
+            plans.into_iter().map(|plan| plan.map_err(Error::from)).collect()
+        };
+        let plans = match self {
             Self::Groth16 { key, .. } => vec![key.plan(session, budget_bytes)],
-            Self::Halo2(key) => {
-                let plans = SCHEMES.map(|scheme| key.plan(session, budget_bytes, scheme));
-                plans.map(|plan| plan.map_err(Error::from)).into()
-            }
+            Self::Axiom(key) => of_engine(key.plans(session, budget_bytes)),
+            Self::Midnight(key) => of_engine(key.plans(session, budget_bytes)),
         };
         let (mut seconds, mut needed_bytes) = (0.0, None);
         for plan in plans {
@@ -103,16 +110,12 @@ impl SystemKey {
     }
 
     pub fn witness_length(&self) -> WitnessLength {
-        match self {
-            Self::Groth16 { key, .. } => WitnessLength {
-                bytes_max: key.witness_bytes(),
-                is_exact: true,
-            },
-            Self::Halo2(key) => WitnessLength {
-                bytes_max: key.witness_bytes_max(),
-                is_exact: false,
-            },
-        }
+        let (bytes_max, is_exact) = match self {
+            Self::Groth16 { key, .. } => (key.witness_bytes(), true),
+            Self::Axiom(key) => (key.witness_bytes_max(), false),
+            Self::Midnight(key) => (key.witness_bytes_max(), false),
+        };
+        WitnessLength { bytes_max, is_exact }
     }
 
     /// Takes a witness that comes to sealed scratch. What is leased meanwhile is on `ledger`.
@@ -130,9 +133,12 @@ impl SystemKey {
                 .witness_of_stream(session, ledger, Path::new(WITNESS), source)
                 .map(SystemWitness::Groth16)
                 .map_err(|error| Problem::of_job(&error, session.budget().limit_bytes())),
-            Self::Halo2(key) => key
+            Self::Axiom(key) => key
                 .witness_of_stream(session, ledger, source)
-                .map(SystemWitness::Halo2),
+                .map(SystemWitness::Axiom),
+            Self::Midnight(key) => key
+                .witness_of_stream(session, ledger, source)
+                .map(SystemWitness::Midnight),
         }
     }
 
@@ -155,16 +161,15 @@ impl SystemKey {
                 let text = [b"{\"proof\":", proof, b",\"publicSignals\":", public, b"}"];
                 Ok(text.concat().into())
             }
-            (Self::Halo2(key), SystemWitness::Halo2(witness)) => key.prove(session, witness, scheme),
+            (Self::Axiom(key), SystemWitness::Axiom(witness)) => key.prove(session, witness, scheme),
+            (Self::Midnight(key), SystemWitness::Midnight(witness)) => key.prove(session, witness, scheme),
             // A job has its witness from its own key.
-            (Self::Groth16 { .. }, SystemWitness::Halo2(_)) | (Self::Halo2(_), SystemWitness::Groth16(_)) => {
-                Err(Problem::internal(&spillproof_engine::Error::from(
-                    spillproof_engine::error::Invalid::ProofSystem {
-                        what: "a job",
-                        reason: "its witness is of another proof system than its key".into(),
-                    },
-                )))
-            }
+            _ => Err(Problem::internal(&spillproof_engine::Error::from(
+                spillproof_engine::error::Invalid::ProofSystem {
+                    what: "a job",
+                    reason: "its witness is of another proof system than its key".into(),
+                },
+            ))),
         }
     }
 
@@ -183,7 +188,8 @@ impl SystemKey {
                     "insecure": summary.is_without_contribution,
                 })
             }
-            Self::Halo2(key) => key.summary(),
+            Self::Axiom(key) => key.summary(),
+            Self::Midnight(key) => key.summary(),
         }
     }
 
@@ -191,7 +197,7 @@ impl SystemKey {
     pub fn verification_key(&self) -> Option<&[u8]> {
         match self {
             Self::Groth16 { verification_key, .. } => Some(verification_key),
-            Self::Halo2(_) => None,
+            Self::Axiom(_) | Self::Midnight(_) => None,
         }
     }
 }

@@ -229,8 +229,10 @@ impl Command {
             // `new` makes a folder, which may not be there.
             Self::Plan(plan) => Files::default().and_reads("--key", plan.key.as_ref()),
             // Keys may be folders; the server looks at them itself.
-            Self::Serve(serve) => Files::default()
-                .and_reads("--srs", serve.srs.as_ref())
+            Self::Serve(serve) => serve
+                .srs
+                .iter()
+                .fold(Files::default(), |files, srs| files.and_reads("--srs", Some(srs)))
                 .and_reads_once("--token-file", serve.token_file.as_ref()),
             Self::New(_) | Self::Completions(_) | Self::Man | Self::Options => Files::default(),
         }

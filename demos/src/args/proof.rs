@@ -130,8 +130,8 @@ pub struct Statement {
 pub struct OfProgram {
     /// The proving key, with a description of its circuit.
     pub key: PathBuf,
-    /// The multi-opening argument.
-    pub scheme: Scheme,
+    /// The multi-opening argument, for a key of halo2-axiom; its usual one, if there is none.
+    pub scheme: Option<Scheme>,
     /// The seed of the prover's randomness, which is secret unless there is one.
     pub seed: Option<u64>,
     /// The parameters of the key.
@@ -226,7 +226,7 @@ impl StatementArgs {
         }
         Ok(OfProgram {
             key: key.to_owned(),
-            scheme: self.built_in.scheme.unwrap_or(Scheme::Shplonk),
+            scheme: self.built_in.scheme,
             seed: self.seed,
             parameters: self.parameters.clone(),
         })

@@ -15,9 +15,10 @@ pub struct Serve {
     /// saved), or a folder of keys. Their names are those of the files, without the ending. May be given several times.
     #[arg(long, value_name = "DIR|FILE", required = true)]
     pub keys: Vec<PathBuf>,
-    /// The SRS that saved keys were made over, or a longer one: a container (`srs import`). It stays where it is.
+    /// The SRS that saved keys were made over, or a longer one: a container (`srs import`). It stays where it is. Keys
+    /// of halo2-axiom take one over BN254, those of midnight-proofs one over BLS12-381: may be given for each curve.
     #[arg(long, value_name = "FILE")]
-    pub srs: Option<PathBuf>,
+    pub srs: Vec<PathBuf>,
     /// Where to listen. Beside an address of this machine alone, --token-file is asked for.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

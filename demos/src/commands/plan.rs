@@ -13,7 +13,8 @@ use super::plan_table::{Place, Rung};
 use crate::args::{self, Global, Parameters, Shape};
 use crate::report::steps;
 use crate::run::{Result, Run};
-use crate::systems::{self, axiom, of_program, params};
+use crate::systems::of_program::{self, Key};
+use crate::systems::{self, axiom, params};
 use spillproof_circuits::{Kind, Scheme, System};
 
 #[derive(Serialize)]
@@ -45,18 +46,18 @@ struct Outcome {
 /// be used.
 pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let built_in = args.key.is_none().then(|| args.built_in.shape()).transpose()?;
-    let system = built_in.map_or(System::Axiom, |shape| shape.system);
-    args.on.check(system)?;
+    args.on
+        .check(built_in.map_or(System::Axiom, |shape| shape.system))?;
     let mut run = Run::start(global);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
-    let scheme = args.built_in.scheme.unwrap_or(Scheme::Shplonk);
     let planned = match &args.key {
         None => Planned::BuiltIn(args.built_in.shape()?),
         Some(path) => {
             let _current = session.install();
-            let key = of_program::open_key(&mut run.recorder, path)?;
-            Planned::OfProgram(Box::new(of_program::shape(&key, scheme)), key.k())
+            let key = of_program::open_key(&mut run.recorder, path, args.built_in.scheme)?;
+            args.on.check(key.system())?;
+            Planned::OfProgram(key, args.built_in.scheme)
         }
     };
     // A budget that is too small is refused with the smallest that works, not with the one that measuring
@@ -75,16 +76,16 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
         true => place.ladder(&ladder),
         false => place.steps(&plan),
     });
-    let on_gpus = plan_on_gpu::planned(&gpu, &session, || Some(planned.numerator()), &plan)?;
+    let on_gpus = plan_on_gpu::planned(&gpu, &session, || planned.numerator(), &plan)?;
     if let Some(on_gpus) = &on_gpus {
         run.say(on_gpus.said());
     }
     let outcome = Outcome {
         circuit: built_in.map(|shape| shape.circuit),
         key: args.key.as_ref().map(|path| path.display().to_string()),
-        system,
+        system: planned.system(),
         k: planned.k(),
-        scheme: built_in.map_or(args::opening(scheme), |shape| shape.opening()),
+        scheme: planned.opening(),
         peak_bytes: total.peak_bytes,
         bytes_read: total.bytes_read,
         bytes_written: total.bytes_written,
@@ -103,29 +104,44 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
 enum Planned {
     /// Keys and a proof of a built-in circuit.
     BuiltIn(Shape),
-    /// A proof with a key of a file, for so many rows (their logarithm).
-    OfProgram(Box<halo2_axiom::spillproof::Shape>, u32),
+    /// A proof with a key of a file, by an opening.
+    OfProgram(Key, Option<Scheme>),
 }
 
 impl Planned {
     fn plan(&self, session: &Session, budget_bytes: u64) -> Result<Plan> {
         match self {
             Self::BuiltIn(shape) => systems::plan(session, shape, budget_bytes),
-            Self::OfProgram(shape, _) => of_program::plan(session, shape, budget_bytes),
+            Self::OfProgram(key, scheme) => key.plan(session, *scheme, budget_bytes),
         }
     }
 
-    fn numerator(&self) -> Numerator {
+    /// What a GPU is offered.
+    fn numerator(&self) -> Option<Numerator> {
         match self {
-            Self::BuiltIn(shape) => axiom::shape(shape).numerator(),
-            Self::OfProgram(shape, _) => shape.numerator(),
+            Self::BuiltIn(shape) => Some(axiom::shape(shape).numerator()),
+            Self::OfProgram(key, scheme) => key.numerator(*scheme),
+        }
+    }
+
+    fn system(&self) -> System {
+        match self {
+            Self::BuiltIn(shape) => shape.system,
+            Self::OfProgram(key, _) => key.system(),
+        }
+    }
+
+    fn opening(&self) -> &'static str {
+        match self {
+            Self::BuiltIn(shape) => shape.opening(),
+            Self::OfProgram(key, scheme) => key.opening(*scheme),
         }
     }
 
     fn k(&self) -> u32 {
         match self {
             Self::BuiltIn(shape) => shape.k,
-            Self::OfProgram(_, k) => *k,
+            Self::OfProgram(key, _) => key.k(),
         }
     }
 }

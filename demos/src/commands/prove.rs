@@ -11,13 +11,13 @@ use spillproof_engine::budget::ByteSize;
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan::{self, Awaited};
-use crate::args::{Global, OfProgram, Parameters, Prove, Proved, Statement, Verified, Verify, opening};
+use crate::args::{Global, OfProgram, Parameters, Prove, Proved, Statement, Verified, Verify};
 use crate::output::{Output, write_together};
 use crate::read_once::read_whole;
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run, start_global_threads};
 use crate::systems;
-use crate::systems::of_program::{self, PublicJson};
+use crate::systems::of_program::{self, Key, PublicJson};
 use crate::systems::params::insecurity;
 use spillproof_circuits::{Kind, System};
 
@@ -64,16 +64,16 @@ impl Outcome {
         }
     }
 
-    /// Of a circuit of a program's own, with `2^k` rows.
-    fn of_program(of: &OfProgram, k: u32, proof: &[u8], file: &Path) -> Self {
+    /// Of a circuit of a program's own.
+    fn of_program(of: &OfProgram, key: &Key, proof: &[u8], file: &Path) -> Self {
         Self {
             circuit: None,
             key: Some(of.key.display().to_string()),
             witness: None,
             public: None,
-            system: System::Axiom,
-            k,
-            scheme: opening(of.scheme),
+            system: key.system(),
+            k: key.k(),
+            scheme: key.opening(of.scheme),
             seed: of.seed,
             proof_bytes: proof.len(),
             file: file.display().to_string(),
@@ -253,14 +253,14 @@ fn make(
             })
         }
         Proved::OfProgram(of, witness) => {
-            let key = of_program::open_key(&mut run.recorder, &of.key)?;
+            let key = of_program::open_key(&mut run.recorder, &of.key, of.scheme)?;
+            args.on.check(key.system())?;
             if let Some(session) = session {
-                let shape = of_program::shape(&key, of.scheme);
-                let planned = of_program::plan(session, &shape, session.budget().limit_bytes())?;
+                let planned = key.plan(session, of.scheme, session.budget().limit_bytes())?;
                 let awaited = Awaited {
                     parameters: &of.parameters,
                     k: key.k(),
-                    system: System::Axiom,
+                    system: key.system(),
                     makes_keys: false,
                 };
                 if is_watched {
@@ -271,7 +271,7 @@ fn make(
             let outcome = Outcome {
                 witness: shown(&args.witness),
                 public: shown(&args.public),
-                ..Outcome::of_program(of, key.k(), &proof, &args.out)
+                ..Outcome::of_program(of, &key, &proof, &args.out)
             };
             Ok(Made {
                 outcome,
@@ -341,12 +341,12 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
         }
         Verified::OfProgram(of, inputs) => {
             let _current = run.session(ByteSize::Auto)?.install();
-            let k = of_program::verify(&mut run.recorder, of, inputs, &proof)?;
+            let key = of_program::verify(&mut run.recorder, of, inputs, &proof)?;
             let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
             Outcome {
                 witness: shown(&args.witness),
                 public: shown(&args.public),
-                ..Outcome::of_program(of, k, &proof, &args.proof)
+                ..Outcome::of_program(of, &key, &proof, &args.proof)
             }
         }
     };

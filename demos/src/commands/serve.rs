@@ -9,7 +9,7 @@ use spillproof_server::{Server, Settings};
 use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Serve};
 use crate::log;
-use crate::run::{Result, Run};
+use crate::run::{Result, Run, start_global_threads};
 use crate::signals;
 
 #[derive(Serialize)]
@@ -32,6 +32,10 @@ pub fn run(global: &Global, serve: &Serve) -> Result<()> {
     let mut run = Run::start(global);
     let gpu = OnGpu::open(&serve.gpu.gpu, serve.gpu.offload.into())?;
     let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
+    if !serve.srs.is_empty() {
+        // Proofs of midnight-proofs ask how many they are.
+        start_global_threads()?;
+    }
     let settings = Settings {
         parameters: serve.srs.clone(),
         listen: serve.listen,

@@ -69,7 +69,7 @@ impl Verifier for DropIn {
             Some(unverified) if unverified.jobs + unverified.jobs_before > 0 => {
                 Failure::Unverified(unverified.reason.clone())
             }
-            Some(unverified) => Failure::DoesNotVerify(unverified.clone()),
+            Some(unverified) => Failure::DoesNotVerify(unverified.to_string()),
             None => match error {
                 plonk::Error::Transcript(error) => Failure::drop_in(doing, error),
                 other => Failure::halo2(doing)(other),

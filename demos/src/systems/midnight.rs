@@ -15,7 +15,7 @@ use stock_midnight_proofs::plonk::Error as StockError;
 
 use super::kzg::{self, InSession, Kzg};
 use super::{KeyFiles, Prover, Verifier};
-use crate::args::{Shape, Statement};
+use crate::args::{Parameters, Shape, Statement};
 use crate::failure::Failure;
 use crate::read_once::{ReadOnce, read_whole};
 use crate::run::Result;
@@ -43,6 +43,18 @@ impl InSession for DropIn {
     }
 }
 
+/// What the unmodified crate takes of them to verify.
+///
+/// # Errors
+/// As [`Verifier::params`].
+pub fn verifier_params_for(parameters: &Parameters, k: u32) -> Result<stock::proof::Params> {
+    let Some(path) = &parameters.file else {
+        return Ok(stock::proof::insecure_verifier_params(parameters.srs_seed()));
+    };
+    let (_, [g2, s_g2]) = kzg::raw_verifier_points::<Stock>(path, k)?;
+    stock::proof::verifier_params([&g2, &s_g2]).map_err(Failure::file(path))
+}
+
 impl Verifier for DropIn {
     const NAME: &'static str = "midnight-proofs 0.8.3 without a session";
     type Error = plonk::Error;
@@ -52,7 +64,11 @@ impl Verifier for DropIn {
         kzg::params_for::<Self>(&statement.parameters, statement.shape.k)
     }
 
+    /// The prover itself verifies its proof.
     fn failure(doing: &'static str, error: plonk::Error) -> Failure {
+        if let Some(unverified) = of_dropin::Unverified::of(&error) {
+            return Failure::DoesNotVerify(unverified.to_string());
+        }
         match error {
             plonk::Error::Transcript(error) => Failure::drop_in(doing, error),
             other => Failure::halo2(doing)(other),
@@ -101,12 +117,7 @@ impl Verifier for Stock {
     }
 
     fn verifier_params(statement: &Statement) -> Result<Self::Params> {
-        let parameters = &statement.parameters;
-        let Some(path) = &parameters.file else {
-            return Ok(stock::proof::insecure_verifier_params(parameters.srs_seed()));
-        };
-        let (_, [g2, s_g2]) = kzg::raw_verifier_points::<Self>(path, statement.shape.k)?;
-        stock::proof::verifier_params([&g2, &s_g2]).map_err(Failure::file(path))
+        verifier_params_for(&statement.parameters, statement.shape.k)
     }
 
     fn open_verifying_key(path: &Path, shape: &Shape) -> Result<Self::VerifierKey> {

@@ -5,6 +5,8 @@ use std::{io, path::Path};
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::plan::{Plan, Rates};
 
 use super::any::{Any, Which};
 use super::described::{OfProgram, check, hash_of};
@@ -14,14 +16,15 @@ use super::halo2::halo2curves::ff::PrimeField;
 use super::halo2::plonk::Error;
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
 use super::halo2::spillproof::{
-    self as of_dropin, CircuitDescription, KeyFile, OpeningScheme, SavedError, Shape,
+    self as of_dropin, CircuitDescription, KeyFile, OpeningScheme, SavedError, Shape, Unverified,
     create_proof_from_witness, open_proving_key, save_described_key,
 };
 pub use super::halo2::spillproof::{SavedWitness, SentWitness, open_params};
 use super::halo2::transcript::TranscriptWriterBuffer;
-use super::proof::{Challenge, Params};
+use super::proof::{Challenge, Params, downsize, rows_of, verify_columns};
 use super::prover::{ProverKey, Writer};
-use crate::{Kind, Scheme};
+use crate::saved::{Cause, Saved, refused, same_hash};
+use crate::{Kind, Scheme, System};
 
 /// Writes the proving key of a built-in circuit of `2^k` rows, described, into a file; its root.
 ///
@@ -59,15 +62,7 @@ impl SavedKey {
         let description = Arc::new(file.description()?);
         check(&description, file.k()?).map_err(|reason| refused(path, &reason))?;
         let key = file.proving_key::<OfProgram>(Some(Arc::clone(&description)))?;
-        let found = hash_of(key.get_vk());
-        if found != description.key {
-            let hex = |bytes: [u8; 32]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            return Err(io::Error::other(SavedError::AnotherCircuit {
-                file: path.to_owned(),
-                found: hex(found),
-                expected: hex(description.key),
-            }));
-        }
+        same_hash(path, hash_of(key.get_vk()), description.key)?;
         Ok(Self {
             key,
             description,
@@ -99,13 +94,6 @@ impl SavedKey {
     }
 }
 
-fn refused(path: &Path, reason: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("{}: {reason}", path.display()),
-    )
-}
-
 /// The opening as the drop-in names it.
 pub fn opening(scheme: Scheme) -> OpeningScheme {
     match scheme {
@@ -117,18 +105,6 @@ pub fn opening(scheme: Scheme) -> OpeningScheme {
 /// What a proof with a key will take, for a plan.
 pub fn shape(key: &SavedKey, scheme: Scheme) -> Shape {
     of_dropin::shape(key.key.get_vk().cs(), key.k(), 1, opening(scheme)).from_files()
-}
-
-/// Public inputs as text: a list for each instance column, of 64 hexadecimal digits each, most significant first.
-pub fn public_digits(instances: &[&[Fr]]) -> Vec<Vec<String>> {
-    let digits = |value: &Fr| {
-        let bytes = value.to_repr();
-        bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
-    };
-    let columns = instances.iter();
-    columns
-        .map(|values| values.iter().map(digits).collect())
-        .collect()
 }
 
 /// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with
@@ -165,4 +141,129 @@ pub fn prove(
         )?,
     }
     Ok(transcript.finalize())
+}
+
+/// halo2-axiom's drop-in.
+pub struct Axiom;
+
+impl Axiom {
+    /// The usual scheme is the first.
+    fn scheme(asked: Option<Scheme>) -> Scheme {
+        asked.unwrap_or(Scheme::Shplonk)
+    }
+}
+
+impl Saved for Axiom {
+    const SYSTEM: System = System::Axiom;
+    const SCHEMES: &'static [Scheme] = &[Scheme::Shplonk, Scheme::Gwc];
+    type Params = Params;
+    type Key = SavedKey;
+    type Witness = SavedWitness;
+    type Sent = SentWitness;
+    type Value = Fr;
+    type Error = Error;
+
+    fn open_params(path: &Path) -> io::Result<Params> {
+        open_params(path)
+    }
+
+    fn rows_of(params: &Params) -> u32 {
+        rows_of(params)
+    }
+
+    fn downsize(params: &mut Params, k: u32) {
+        downsize(params, k);
+    }
+
+    fn open_key(path: &Path) -> io::Result<SavedKey> {
+        SavedKey::open(path)
+    }
+
+    fn k(key: &SavedKey) -> u32 {
+        key.k()
+    }
+
+    fn description(key: &SavedKey) -> &CircuitDescription {
+        &key.description
+    }
+
+    fn plan(
+        key: &SavedKey,
+        scheme: Option<Scheme>,
+        threads: usize,
+        budget_bytes: u64,
+    ) -> spillproof_engine::Result<Plan> {
+        shape(key, Self::scheme(scheme)).plan(budget_bytes, threads, &Rates::default())
+    }
+
+    fn open_witness(path: &Path) -> io::Result<SavedWitness> {
+        SavedWitness::open(path)
+    }
+
+    fn belongs_to(witness: &SavedWitness, key: &SavedKey) -> Result<(), SavedError> {
+        witness.belongs_to(key.key.get_vk())
+    }
+
+    fn instances(witness: &SavedWitness) -> Vec<&[Fr]> {
+        witness.instances()
+    }
+
+    fn value(bytes: [u8; 32]) -> Option<Fr> {
+        Fr::from_repr(bytes).into()
+    }
+
+    fn bytes(value: &Fr) -> [u8; 32] {
+        value.to_repr()
+    }
+
+    fn witness_bytes_max(key: &SavedKey) -> u64 {
+        SentWitness::bytes_max(key.key.get_vk())
+    }
+
+    fn read_witness(
+        name: &Path,
+        key: &SavedKey,
+        ledger: Budget,
+        source: &mut dyn io::Read,
+    ) -> io::Result<SentWitness> {
+        SentWitness::read(name, key.key.get_vk(), ledger, source)
+    }
+
+    fn open_sent(sent: &SentWitness) -> io::Result<SavedWitness> {
+        sent.open()
+    }
+
+    fn prove(
+        params: &Params,
+        key: &SavedKey,
+        witness: &SavedWitness,
+        scheme: Option<Scheme>,
+        seed: Option<u64>,
+    ) -> Result<Vec<u8>, Error> {
+        prove(params, key, witness, Self::scheme(scheme), seed)
+    }
+
+    fn verify(
+        params: &Params,
+        key: &SavedKey,
+        instances: &[&[Fr]],
+        proof: &[u8],
+        scheme: Option<Scheme>,
+    ) -> Result<(), Error> {
+        verify_columns(params, key.key.get_vk(), instances, proof, Self::scheme(scheme))
+    }
+
+    fn does_not_verify(key: &SavedKey, error: &Error) -> String {
+        Unverified::by_processor(key.key.get_vk(), error).to_string()
+    }
+
+    fn cause(error: Error) -> Cause {
+        if let Some(unverified) = Unverified::of(&error) {
+            return Cause::Unverified(unverified.to_string());
+        }
+        match error {
+            Error::Transcript(error) => Cause::Io(error),
+            other => Cause::Other(other.to_string()),
+        }
+    }
 }

@@ -24,5 +24,7 @@ pub mod prover;
 pub mod rebuilt;
 #[path = "../rows.rs"]
 pub mod rows;
+#[path = "saved.rs"]
+pub mod saved;
 #[path = "../wide.rs"]
 pub mod wide;

@@ -125,15 +125,27 @@ pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
 /// behind it.
 pub fn verify(params: &Params, key: &VerifierKey, instances: &[Vec<Fr>], proof: &[u8]) -> Result<(), Error> {
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
-    let mut transcript = Transcript::init_from_bytes(proof);
     // No instance is committed.
-    let guard =
-        prepare::<Fr, Scheme, _>(key, &[&[]], &[&instances], &mut transcript).map_err(
-            |error| match error {
-                Error::Transcript(error) => Error::Transcript(crate::unreadable(&error, proof)),
-                other => other,
-            },
-        )?;
+    verify_columns(params, key, &[], &instances, proof)
+}
+
+/// The same of public inputs that are borrowed, behind commitments to the first columns.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_columns(
+    params: &Params,
+    key: &VerifierKey,
+    committed: &[G1Projective],
+    instances: &[&[Fr]],
+    proof: &[u8],
+) -> Result<(), Error> {
+    let mut transcript = Transcript::init_from_bytes(proof);
+    let prepared = prepare::<Fr, Scheme, _>(key, &[committed], &[instances], &mut transcript);
+    let guard = prepared.map_err(|error| match error {
+        Error::Transcript(error) => Error::Transcript(crate::unreadable(&error, proof)),
+        other => other,
+    })?;
     let read_bytes = transcript.buffer().position() as usize;
     guard
         .verify(&params.verifier_params())

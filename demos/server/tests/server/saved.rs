@@ -1,9 +1,10 @@
-//! Saved keys of halo2-axiom, beside those of Groth16: proofs, refusals, budgets.
+//! Saved keys of halo2-axiom and midnight-proofs, beside those of Groth16: proofs, refusals, budgets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ark_bls12_381::{Bls12_381, Fr as BlsScalar};
 use spillproof_circuits::axiom::dropin::any::Any;
 use spillproof_circuits::axiom::dropin::dialect::Fr;
 use spillproof_circuits::axiom::dropin::halo2::halo2curves::ff::PrimeField;
@@ -11,9 +12,12 @@ use spillproof_circuits::axiom::dropin::halo2::spillproof::save_witness;
 use spillproof_circuits::axiom::dropin::proof::{downsize, verify, verifying_key};
 use spillproof_circuits::axiom::dropin::prover::proving_key;
 use spillproof_circuits::axiom::dropin::saved::{SavedKey, open_params, save_key};
+use spillproof_circuits::midnight::dropin as midnight;
+use spillproof_circuits::midnight::dropin::saved::Midnight;
+use spillproof_circuits::saved::{Saved as _, public_digits};
 use spillproof_circuits::{Kind, Scheme};
 use spillproof_commit::{Engine, Scalar, generate};
-use spillproof_format::{FrameKey, HEADER_BYTES, Header, RootHasher};
+use spillproof_format::{Curve, FrameKey, HEADER_BYTES, Header, RootHasher};
 use spillproof_server::{Error, Server, Settings};
 use tempfile::TempDir;
 
@@ -98,7 +102,7 @@ impl Saved {
     /// Takes these keys, and their parameters.
     pub fn settings(&self, settings: &mut Settings) {
         settings.keys.push(self.dir.path().join("keys"));
-        settings.parameters = Some(self.parameters());
+        settings.parameters.push(self.parameters());
     }
 }
 
@@ -126,12 +130,17 @@ fn digits(instances: &[Vec<Fr>]) -> serde_json::Value {
         .collect()
 }
 
-/// Whether the bytes of a result are a proof of the circuit.
-fn verifies(result: &serde_json::Value, scheme: Scheme) -> bool {
+/// The bytes of a result.
+fn proof_of(result: &serde_json::Value) -> Vec<u8> {
     let digits = result["proof"].as_str().expect("digits");
     let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16);
-    let proof: Vec<u8> = pairs.map(|pair| byte(pair).expect("digits")).collect();
+    pairs.map(|pair| byte(pair).expect("digits")).collect()
+}
+
+/// Whether the bytes of a result are a proof of the circuit.
+fn verifies(result: &serde_json::Value, scheme: Scheme) -> bool {
+    let proof = proof_of(result);
     let scratch = tempfile::tempdir().expect("a folder");
     let session = session("32MiB", &scratch);
     let _pinned = session.pin();
@@ -300,7 +309,7 @@ fn the_budget_that_is_named_is_enough() {
     let with = |memory: &str| {
         Running::with(memory, |settings| {
             settings.keys = vec![SAVED.key("ranges")];
-            settings.parameters = Some(SAVED.parameters());
+            settings.parameters = vec![SAVED.parameters()];
         })
     };
     let ample = with("64MiB");
@@ -322,7 +331,7 @@ fn the_budget_that_is_named_is_enough() {
 /// What a server with saved keys does not start with.
 #[test]
 fn keys_and_parameters_that_do_not_belong_together() {
-    let run = |parameters: Option<PathBuf>| {
+    let run = |parameters: Vec<PathBuf>| {
         let scratch = tempfile::tempdir().expect("a folder");
         let settings = Settings {
             listen: "127.0.0.1:0".parse().expect("an address"),
@@ -332,12 +341,12 @@ fn keys_and_parameters_that_do_not_belong_together() {
         let server = Server::bind(session("64MiB", &scratch), settings).expect("a server");
         server.run().expect_err("no parameters for the key")
     };
-    let refused = run(None);
+    let refused = run(Vec::new());
     assert!(
-        matches!(&refused, Error::NoParameters { file } if *file == SAVED.key("sums")),
+        matches!(&refused, Error::NoParameters { file, .. } if *file == SAVED.key("sums")),
         "{refused}"
     );
-    let refused = run(Some(SAVED.key("sums")));
+    let refused = run(vec![SAVED.key("sums")]);
     assert!(matches!(&refused, Error::Parameters { .. }), "{refused}");
     let (scratch, folder) = (
         tempfile::tempdir().expect("a folder"),
@@ -346,9 +355,141 @@ fn keys_and_parameters_that_do_not_belong_together() {
     let few = folder.path().join("few.srs");
     let own = session("64MiB", &scratch);
     generate::<Engine>(own.workspace(), &few, K - 1, Scalar::from(SECRET), |_| ()).expect("an SRS");
-    let refused = run(Some(few));
+    let refused = run(vec![few.clone()]);
     assert!(
         matches!(&refused, Error::FewParameters { found, k, .. } if (*found, *k) == (K - 1, K)),
         "{refused}"
     );
+    let refused = run(vec![few.clone(), SAVED.parameters()]);
+    assert!(
+        matches!(&refused, Error::SameCurve { files } if files[0] == few),
+        "{refused}"
+    );
+    // Those of another curve are no parameters of the key's.
+    let refused = run(vec![MIDNIGHT.parameters()]);
+    let curve = Curve::Bn254;
+    assert!(
+        matches!(&refused, Error::NoParameters { curve: found, .. } if *found == curve),
+        "{refused}"
+    );
+}
+
+/// What a program over midnight-proofs saves.
+struct OfMidnight {
+    dir: TempDir,
+    witness: Vec<u8>,
+    unsatisfied: Vec<u8>,
+    instances: Vec<Vec<midnight::dialect::Fr>>,
+}
+
+static MIDNIGHT: LazyLock<OfMidnight> = LazyLock::new(OfMidnight::make);
+
+impl OfMidnight {
+    fn make() -> Self {
+        let [dir, scratch] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let session = session("64MiB", &scratch);
+        let _pinned = session.pin();
+        let (parameters, key, at) = (
+            dir.path().join("parameters.srs"),
+            dir.path().join("midnight.key"),
+            dir.path().join("witness"),
+        );
+        let secret = BlsScalar::from(SECRET);
+        generate::<Bls12_381>(session.workspace(), &parameters, PARAMETERS_K, secret, |_| ())
+            .expect("an SRS");
+        let mut params = Midnight::open_params(&parameters).expect("parameters");
+        Midnight::downsize(&mut params, K);
+        let vk = midnight::proof::verifying_key(&params, Kind::Chain, K).expect("a verifying key");
+        let pk = midnight::prover::proving_key(&params, vk, Kind::Chain, K).expect("a proving key");
+        let circuit = midnight::any::Any::new(Kind::Chain, K, SEED);
+        let instances = circuit.instances();
+        let save = |instances: &[Vec<midnight::dialect::Fr>]| {
+            let columns: Vec<_> = instances.iter().map(Vec::as_slice).collect();
+            midnight::halo2::spillproof::save_witness(pk.get_vk(), &circuit, &columns, &at)
+                .expect("a witness");
+            fs::read(&at).expect("a witness")
+        };
+        let (witness, unsatisfied) = midnight::any::Any::scope(Kind::Chain, || {
+            midnight::halo2::spillproof::save_described_key(&pk, &circuit, 0, &key).expect("a key");
+            let mut others = instances.clone();
+            others[0][0] += midnight::dialect::Fr::from(1);
+            (save(&instances), save(&others))
+        });
+        Self {
+            dir,
+            witness,
+            unsatisfied,
+            instances,
+        }
+    }
+
+    fn parameters(&self) -> PathBuf {
+        self.dir.path().join("parameters.srs")
+    }
+
+    fn settings(&self, settings: &mut Settings) {
+        settings.keys.push(self.dir.path().join("midnight.key"));
+        settings.parameters.push(self.parameters());
+    }
+
+    /// Whether the bytes of a result are a proof of the circuit.
+    fn verifies(&self, result: &serde_json::Value) -> bool {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let session = session("32MiB", &scratch);
+        let _pinned = session.pin();
+        let key = Midnight::open_key(&self.dir.path().join("midnight.key")).expect("a key");
+        let mut params = Midnight::open_params(&self.parameters()).expect("parameters");
+        Midnight::downsize(&mut params, K);
+        let columns: Vec<_> = self.instances.iter().map(Vec::as_slice).collect();
+        Midnight::verify(&params, &key, &columns, &proof_of(result), None).is_ok()
+    }
+}
+
+#[test]
+fn keys_of_three_systems() {
+    let server = Running::with("64MiB", |settings| {
+        SAVED.settings(settings);
+        MIDNIGHT.settings(settings);
+    });
+    let said = server.get("/v1/keys/midnight").json();
+    for (field, expected) in [("system", "halo2-midnight"), ("curve", "bls12381")] {
+        assert_eq!(said[field], expected, "{said}");
+    }
+    assert_eq!(said["schemes"], serde_json::json!([]));
+    assert_eq!((&said["logRows"], &said["insecure"]), (&K.into(), &true.into()));
+    let made = post(&server, "midnight", &MIDNIGHT.witness);
+    assert_eq!(made.status, 200, "{made:?}");
+    let result = made.json();
+    assert!(MIDNIGHT.verifies(&result), "{result}");
+    let columns: Vec<_> = MIDNIGHT.instances.iter().map(Vec::as_slice).collect();
+    assert_eq!(
+        result["publicInputs"],
+        serde_json::json!(public_digits::<Midnight>(&columns))
+    );
+    // Random values are the system's.
+    assert_ne!(post(&server, "midnight", &MIDNIGHT.witness).json(), result);
+    assert_eq!(post(&server, "sums", &SAVED.witness).status, 200);
+    assert_eq!(post(&server, "medium", KEYS.witness("medium")).status, 200);
+
+    is(
+        &post(&server, "midnight", &MIDNIGHT.unsatisfied),
+        422,
+        "witness_unsatisfied",
+    );
+    for (key, witness) in [("midnight", &SAVED.witness), ("sums", &MIDNIGHT.witness)] {
+        let refused = post(&server, key, witness);
+        is(&refused, 422, "witness_invalid");
+        let detail = refused.json()["detail"].to_string();
+        assert!(detail.contains("is expected"), "{detail}");
+    }
+    for at in [50, HEADER_BYTES + 40, MIDNIGHT.witness.len() - 1] {
+        let mut changed = MIDNIGHT.witness.clone();
+        changed[at] ^= 1;
+        is(&post(&server, "midnight", &changed), 422, "witness_invalid");
+    }
+    let with_scheme = Request::post(&proofs("midnight"), &MIDNIGHT.witness)
+        .with("spillproof-scheme", "gwc")
+        .send(server.address);
+    is(&with_scheme, 400, "bad_header");
+    server.end();
 }
