@@ -95,10 +95,18 @@ impl Shape {
 
     /// Of a proof with a key and a witness that are in files: the plan has no keys and no synthesis.
     pub fn from_files(self) -> Self {
+        /// What is leased comes in whole ones.
+        const PAGE_BYTES: u64 = 4096;
         let of = &self.cs;
         let fixed = of.num_fixed_columns + of.num_selectors;
-        let columns = 2 * (fixed + of.permutation.columns.len()) + of.num_advice_columns;
-        let held_bytes = digests_bytes(columns as u64, 1 << self.k);
+        let polynomials = 2 * (fixed + of.permutation.columns.len());
+        let digests = |columns: usize| {
+            let bytes = digests_bytes(columns as u64, 1 << self.k);
+            bytes.next_multiple_of(PAGE_BYTES)
+        };
+        // Public inputs are in memory; how many they are, a key does not say.
+        let public = of.num_instance_columns as u64 * PAGE_BYTES;
+        let held_bytes = digests(polynomials) + digests(of.num_advice_columns) + public;
         self.with_inputs(Inputs::Stored { held_bytes })
     }
 
