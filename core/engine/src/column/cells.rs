@@ -72,6 +72,8 @@ pub(super) struct Layout {
     cell_bytes: usize,
     /// Cells in a block.
     pub block_cells: u64,
+    /// Blocks of all arrays.
+    all_blocks: u64,
     /// log2 of that, where it is a power of two.
     log_block: Option<u32>,
 }
@@ -305,7 +307,7 @@ impl Layout {
     ) -> Result<Self> {
         let cut = Cut::of(what, share_bytes, arrays, (len, cell_bytes))?;
         let block_cells = (cut.block_bytes / cell_bytes) as u64;
-        Ok(Self {
+        let mut layout = Self {
             name: what.to_owned(),
             workspace: workspace.clone(),
             arrays,
@@ -313,8 +315,11 @@ impl Layout {
             cut,
             cell_bytes,
             block_cells,
+            all_blocks: 0,
             log_block: block_cells.is_power_of_two().then(|| block_cells.ilog2()),
-        })
+        };
+        layout.all_blocks = (0..arrays).map(|array| layout.blocks(array)).sum();
+        Ok(layout)
     }
 
     /// An empty cache.
@@ -342,8 +347,7 @@ impl Layout {
 
     /// Whether all blocks fit into the share.
     pub fn is_whole(&self) -> bool {
-        let blocks: u64 = (0..self.arrays).map(|array| self.blocks(array)).sum();
-        self.cut.slots as u64 >= blocks
+        self.cut.slots as u64 >= self.all_blocks
     }
 
     /// The block of a cell, and where it begins there.
@@ -428,8 +432,7 @@ impl Layout {
     /// Of an array, the blocks that are on disk only once all arrays were written side by side: blocks leave
     /// in the order in which they came.
     fn stored_blocks(&self, array: usize) -> u64 {
-        let blocks: u64 = (0..self.arrays).map(|array| self.blocks(array)).sum();
-        let stored = blocks.saturating_sub(self.cut.slots as u64);
+        let stored = self.all_blocks.saturating_sub(self.cut.slots as u64);
         let arrays = self.arrays as u64;
         ((stored + arrays - 1 - array as u64) / arrays).min(self.blocks(array))
     }

@@ -18,7 +18,7 @@ impl<F: KernelField> Program<F> {
     /// block is: any length does. Panics if there are too few slices or one is too short, or if the registers
     /// do not hold one row.
     pub fn evaluate(&self, inputs: &[&[F]], outputs: &mut [&mut [F]], registers: &mut [F]) {
-        assert_eq!(inputs.len(), self.queries.len(), "one input for each query");
+        assert_eq!(inputs.len(), self.queries().len(), "one input for each query");
         assert_eq!(outputs.len(), self.outputs, "one slice for each output");
         let evaluation = Evaluation {
             instructions: &self.instructions,

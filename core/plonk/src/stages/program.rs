@@ -55,13 +55,37 @@ impl<F> Node<F> {
 /// A straight-line program over vectors, made by a [`Builder`](super::Builder).
 #[derive(Clone, Debug)]
 pub struct Program<F> {
-    pub(super) queries: Vec<(usize, i32)>,
+    queries: Vec<(usize, i32)>,
+    /// Of each column that is read, its smallest and its largest rotation.
+    rotations: Vec<Option<(i32, i32)>>,
     pub(super) instructions: Vec<Instruction<F>>,
     pub(super) registers: usize,
     pub(super) outputs: usize,
 }
 
 impl<F: KernelField> Program<F> {
+    /// One that gives `outputs` vectors, without instructions yet.
+    pub(super) fn new(outputs: usize) -> Self {
+        Self {
+            queries: Vec::new(),
+            rotations: Vec::new(),
+            instructions: Vec::new(),
+            registers: 0,
+            outputs,
+        }
+    }
+
+    /// Adds a pair of a column and a rotation that is not read yet; gives its place in [`Self::queries`].
+    pub(super) fn query(&mut self, column: usize, rotation: i32) -> usize {
+        if self.rotations.len() <= column {
+            self.rotations.resize(column + 1, None);
+        }
+        let (first, last) = self.rotations[column].unwrap_or((rotation, rotation));
+        self.rotations[column] = Some((first.min(rotation), last.max(rotation)));
+        self.queries.push((column, rotation));
+        self.queries.len() - 1
+    }
+
     /// What it reads: columns and rotations, each pair once. [`Self::evaluate`] takes its inputs in this
     /// order.
     pub fn queries(&self) -> &[(usize, i32)] {
@@ -70,11 +94,7 @@ impl<F: KernelField> Program<F> {
 
     /// The highest column that it reads, plus one.
     pub fn columns(&self) -> usize {
-        self.queries
-            .iter()
-            .map(|(column, _)| column + 1)
-            .max()
-            .unwrap_or(0)
+        self.rotations.len()
     }
 
     /// Number of vectors that it gives.
@@ -100,8 +120,6 @@ impl<F: KernelField> Program<F> {
 
     /// The smallest and the largest rotation of `column`, or `None` if it is not read.
     pub fn rotations(&self, column: usize) -> Option<(i32, i32)> {
-        let of_column = || self.queries.iter().filter(move |query| query.0 == column);
-        let rotations = || of_column().map(|query| query.1);
-        Some((rotations().min()?, rotations().max()?))
+        self.rotations.get(column).copied().flatten()
     }
 }

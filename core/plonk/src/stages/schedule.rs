@@ -20,12 +20,7 @@ pub(super) fn schedule<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> 
         uses,
         places: HashMap::new(),
         free: Vec::new(),
-        program: Program {
-            queries: Vec::new(),
-            instructions: Vec::new(),
-            registers: 0,
-            outputs: outputs.len(),
-        },
+        program: Program::new(outputs.len()),
     };
     for (index, &output) in outputs.iter().enumerate() {
         scheduler.compute(output);
@@ -141,8 +136,7 @@ impl<F: KernelField> Scheduler<F> {
             Step::Node(Node::Constant(_)) => return,
             Step::Node(Node::Query(column, rotation)) => {
                 self.places
-                    .insert(value, Operand::Input(self.program.queries.len()));
-                self.program.queries.push((column, rotation));
+                    .insert(value, Operand::Input(self.program.query(column, rotation)));
                 return;
             }
             Step::Node(Node::Sum(a, b)) => Operation::Sum(self.place(a), self.place(b)),
