@@ -4,6 +4,7 @@
 //! [`Combination`](spillproof_commit::Combination), of which [`multiopen`](spillproof_commit::multiopen)
 //! makes as many as there are while it reads. Memory: what that pass leases.
 
+use std::collections::HashSet;
 use std::io;
 
 use spillproof_engine::column::Column;
@@ -39,9 +40,9 @@ pub struct Opening<'a, F = Scalar> {
 impl<'a, F: KernelField> Opening<'a, F> {
     /// Refuses two queries of one polynomial at one point, as halo2 does.
     pub(crate) fn check(&self) -> io::Result<()> {
-        let same = |a: &Query<F>, b: &Query<F>| (a.polynomial, a.point) == (b.polynomial, b.point);
-        let mut queries = self.queries.iter().enumerate();
-        if queries.any(|(at, query)| self.queries[..at].iter().any(|before| same(before, query))) {
+        let mut seen = HashSet::with_capacity(self.queries.len());
+        let mut queries = self.queries.iter();
+        if !queries.all(|query| seen.insert((query.polynomial, query.point))) {
             let message = "queries iterator contains mismatching evaluations";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }

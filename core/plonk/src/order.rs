@@ -1,6 +1,8 @@
 //! Which polynomial is opened where, in halo2's two orders: that of the evaluations in the transcript, and
 //! that of the queries to the multi-opening.
 
+use std::collections::HashMap;
+
 use spillproof_engine::column::Column;
 use spillproof_engine::stream::evaluate_all;
 use spillproof_kernels::field::KernelField;
@@ -164,6 +166,8 @@ impl<'a, F: KernelField> Order<'a, F> {
 /// Polynomials with their values at points.
 pub(crate) struct Evaluations<'p, F> {
     polynomials: Vec<&'p Blinded<F>>,
+    /// Where each of them is, by its address.
+    places: HashMap<usize, usize>,
     points: Vec<Vec<F>>,
     values: Vec<Vec<F>>,
 }
@@ -172,14 +176,16 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
     /// Reads every polynomial once.
     pub fn of(wanted: &[At<'p, F>]) -> Result<Self> {
         let (mut polynomials, mut points): (Vec<&Blinded<F>>, Vec<Vec<F>>) = (Vec::new(), Vec::new());
-        for (polynomial, point) in wanted {
-            match place(&polynomials, polynomial) {
-                Some(place) => points[place].push(*point),
-                None => {
-                    polynomials.push(polynomial);
-                    points.push(vec![*point]);
-                }
+        let mut places = HashMap::with_capacity(wanted.len());
+        for &(polynomial, point) in wanted {
+            let place = *places
+                .entry(std::ptr::from_ref(polynomial).addr())
+                .or_insert(polynomials.len());
+            if place == polynomials.len() {
+                polynomials.push(polynomial);
+                points.push(Vec::new());
             }
+            points[place].push(point);
         }
         let queries: Vec<(&Column<F>, Vec<F>)> = polynomials
             .iter()
@@ -189,6 +195,7 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
         let values = evaluate_all(&queries)?;
         Ok(Self {
             polynomials,
+            places,
             points,
             values,
         })
@@ -198,10 +205,14 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
     ///
     /// Panics for another one.
     pub fn value(&self, (polynomial, point): At<'_, F>) -> F {
-        let Some(place) = place(&self.polynomials, polynomial) else {
-            panic!("a polynomial that was not evaluated");
-        };
-        self.value_of(place, point)
+        self.value_of(self.place(polynomial), point)
+    }
+
+    fn place(&self, polynomial: &Blinded<F>) -> usize {
+        match self.places.get(&std::ptr::from_ref(polynomial).addr()) {
+            Some(place) => *place,
+            None => panic!("a polynomial that was not evaluated"),
+        }
     }
 
     fn value_of(&self, place: usize, point: F) -> F {
@@ -216,9 +227,7 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
     /// Panics for others.
     pub fn opening<'q>(&self, queries: impl Iterator<Item = At<'q, F>>) -> Opening<'p, F> {
         let query = |(polynomial, point): At<'_, F>| {
-            let Some(polynomial_at) = place(&self.polynomials, polynomial) else {
-                panic!("a polynomial that was not evaluated");
-            };
+            let polynomial_at = self.place(polynomial);
             Query {
                 polynomial: polynomial_at,
                 point,
@@ -235,10 +244,4 @@ impl<'p, F: KernelField> Evaluations<'p, F> {
             queries: queries.map(query).collect(),
         }
     }
-}
-
-fn place<F>(polynomials: &[&Blinded<F>], polynomial: &Blinded<F>) -> Option<usize> {
-    polynomials
-        .iter()
-        .position(|other| std::ptr::eq(*other, polynomial))
 }

@@ -59,6 +59,13 @@ impl<E> std::fmt::Debug for Column<E> {
     }
 }
 
+impl<T> Column<T> {
+    /// Equal for columns that are [the same](Self::is_same), as long as they live.
+    pub(crate) fn identity(&self) -> (usize, u64, u64) {
+        (Arc::as_ptr(&self.frames).addr(), self.first_frame, self.len)
+    }
+}
+
 impl<E: Element> Column<E> {
     /// Number of elements.
     pub fn len(&self) -> u64 {
@@ -105,9 +112,7 @@ impl<E: Element> Column<E> {
     /// Whether both are the same elements of the same file or buffer (not: whether they are equal). Clones
     /// are.
     pub fn is_same<T>(&self, other: &Column<T>) -> bool {
-        Arc::ptr_eq(&self.frames, &other.frames)
-            && self.first_frame == other.first_frame
-            && self.len == other.len
+        self.identity() == other.identity()
     }
 
     /// Where its elements begin: columns with an equal one have the same elements, as far as both go, and no

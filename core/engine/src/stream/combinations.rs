@@ -8,6 +8,8 @@
 //! [`Combinations::bytes_of`] = `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums
 //! themselves are the caller's.
 
+use std::collections::HashMap;
+
 use crate::Result;
 use crate::budget::{Lease, LeasedVec};
 use crate::column::{Column, Element, Reader, Region, Workspace, descending};
@@ -42,19 +44,15 @@ struct Source<'a, F> {
 pub fn distinct<'a, F: Element>(
     columns: impl IntoIterator<Item = &'a Column<F>>,
 ) -> (Vec<&'a Column<F>>, Vec<usize>) {
-    let mut found: Vec<&'a Column<F>> = Vec::new();
-    let places = columns
-        .into_iter()
-        .map(
-            |column| match found.iter().position(|other| other.is_same(column)) {
-                Some(place) => place,
-                None => {
-                    found.push(column);
-                    found.len() - 1
-                }
-            },
-        )
-        .collect();
+    let (mut found, mut place_of): (Vec<&'a Column<F>>, _) = (Vec::new(), HashMap::new());
+    let mut places = Vec::new();
+    for column in columns {
+        let place = *place_of.entry(column.identity()).or_insert(found.len());
+        if place == found.len() {
+            found.push(column);
+        }
+        places.push(place);
+    }
     (found, places)
 }
 

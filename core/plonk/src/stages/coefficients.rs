@@ -38,6 +38,10 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
         spare: 0,
         work: Work::butterflies(n as f64 * f64::from(transform.log_n) / 2.0),
     };
+    let domain = match is_short && !workspace.is_dry() {
+        true => Some(workspace.run(|| Ok(Domain::new(transform.log_n, transform.omega)?))?),
+        false => None,
+    };
     let mut transformed = Vec::with_capacity(columns.len());
     let mut columns = columns.into_iter();
     loop {
@@ -50,11 +54,13 @@ pub fn coefficients<F: KernelField + NttElement<F> + Element>(
             if !is_short {
                 return Ok(None);
             }
-            let domain = Domain::new(transform.log_n, transform.omega)?;
             let made = short.take(&items, F::ZERO, |_, tiles| {
                 for (values, to) in tiles.inputs.iter().zip(&mut tiles.outputs) {
                     to.copy_from_slice(values);
-                    domain.forward_scaled(to, transform.scale);
+                    // None in a dry run, which takes no tile.
+                    if let Some(domain) = &domain {
+                        domain.forward_scaled(to, transform.scale);
+                    }
                 }
                 Ok(())
             })?;

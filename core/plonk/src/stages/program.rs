@@ -50,6 +50,22 @@ impl<F> Node<F> {
         };
         a.into_iter().chain(b)
     }
+
+    /// The same of other values.
+    pub(super) fn with_operands(self, other: impl Fn(Value) -> Value) -> Self {
+        match self {
+            Node::Constant(_) | Node::Query(..) => self,
+            Node::Sum(a, b) => Node::Sum(other(a), other(b)),
+            Node::Difference(a, b) => Node::Difference(other(a), other(b)),
+            Node::Product(a, b) => Node::Product(other(a), other(b)),
+            Node::Square(a) => Node::Square(other(a)),
+            Node::Double(a) => Node::Double(other(a)),
+            Node::Negated(a) => Node::Negated(other(a)),
+            Node::Scaled(a, by) => Node::Scaled(other(a), by),
+            Node::Shifted(a, by) => Node::Shifted(other(a), by),
+            Node::Reflected(a, from) => Node::Reflected(other(a), from),
+        }
+    }
 }
 
 /// A straight-line program over vectors, made by a [`Builder`](super::Builder).

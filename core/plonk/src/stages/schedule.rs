@@ -5,7 +5,7 @@
 //! shared values make that a heuristic here. A register is free again after the last use of its value.
 //! Recursion is unrolled, since a Horner chain over all constraints is as deep as it is long.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::program::{Node, Program, Value};
 use spillproof_kernels::field::KernelField;
@@ -13,7 +13,8 @@ use spillproof_kernels::vector::{Instruction, Operand, Operation, Target};
 
 /// The program for `outputs`.
 pub(super) fn schedule<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> Program<F> {
-    let (nodes, uses) = fused(nodes, outputs);
+    let (nodes, outputs) = needed(nodes, outputs);
+    let (nodes, uses) = fused(&nodes, &outputs);
     let mut scheduler = Scheduler {
         needs: needs(&nodes),
         nodes,
@@ -22,12 +23,33 @@ pub(super) fn schedule<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> 
         free: Vec::new(),
         program: Program::new(outputs.len()),
     };
-    for (index, &output) in outputs.iter().enumerate() {
+    for (index, output) in outputs.into_iter().enumerate() {
         scheduler.compute(output);
         scheduler.store(output, index);
         scheduler.used(output);
     }
     scheduler.program
+}
+
+/// The nodes that `outputs` are made of, in their order, and the outputs among them: a program of a few constraints is not made
+/// from the nodes of all.
+fn needed<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> (Vec<Node<F>>, Vec<Value>) {
+    let (mut seen, mut open) = (HashSet::new(), outputs.to_vec());
+    while let Some(value) = open.pop() {
+        if seen.insert(value) {
+            open.extend(nodes[value.index()].operands());
+        }
+    }
+    let mut kept: Vec<Value> = seen.into_iter().collect();
+    kept.sort_unstable();
+    let places: HashMap<Value, Value> = kept.iter().copied().zip((0..).map(Value)).collect();
+    let nodes = kept
+        .iter()
+        .map(|value| nodes[value.index()].with_operands(|operand| places[&operand]));
+    (
+        nodes.collect(),
+        outputs.iter().map(|output| places[output]).collect(),
+    )
 }
 
 /// A node, or two nodes in one instruction.
