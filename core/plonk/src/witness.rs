@@ -74,11 +74,18 @@ pub trait AdviceSource<F = Scalar> {
     fn stored_cells(&mut self, _index: usize) -> u64 {
         0
     }
-    /// A column with `tail` in its last rows.
+    /// A column with `tail` in its last rows. `then` is the column that is made next, if there is one: its cells are on their way
+    /// meanwhile.
     ///
     /// # Errors
     /// The engine's.
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>>;
+    fn column(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+        then: Option<usize>,
+        tail: &[F],
+    ) -> Result<Column<F>>;
 }
 
 /// Advice of phases that were kept: no column is asked for.
@@ -89,7 +96,7 @@ impl<F> AdviceSource<F> for Kept {
         Err(not_kept())
     }
 
-    fn column(&mut self, _: &Workspace, _: usize, _: &[F]) -> Result<Column<F>> {
+    fn column(&mut self, _: &Workspace, _: usize, _: Option<usize>, _: &[F]) -> Result<Column<F>> {
         Err(not_kept())
     }
 }
@@ -202,8 +209,10 @@ impl<'a, F: KernelField> Witness<'a, F> {
                 let mut places: Vec<usize> = (0..columns.len()).collect();
                 places.sort_by_cached_key(|&place| advice.stored_cells(columns[place]));
                 let mut made = vec![None; columns.len()];
-                for place in places {
-                    made[place] = Some(advice.column(self.workspace, columns[place], &drawn.tails[place])?);
+                for (at, &place) in places.iter().enumerate() {
+                    let then = places.get(at + 1).map(|&next| columns[next]);
+                    let column = advice.column(self.workspace, columns[place], then, &drawn.tails[place])?;
+                    made[place] = Some(column);
                 }
                 made.into_iter().flatten().collect()
             }
@@ -414,8 +423,14 @@ impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
         }
     }
 
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
-        let column = witness_column(workspace, (&mut self.cells, index), self.fraction, tail)?;
+    fn column(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+        then: Option<usize>,
+        tail: &[F],
+    ) -> Result<Column<F>> {
+        let column = witness_column(workspace, (&mut self.cells, index, then), self.fraction, tail)?;
         if self.are_removed {
             self.cells.remove(index)?;
         }
@@ -443,7 +458,13 @@ impl<F: KernelField> AdviceSource<F> for StoredAdvice<F> {
         Ok(())
     }
 
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
+    fn column(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+        _then: Option<usize>,
+        tail: &[F],
+    ) -> Result<Column<F>> {
         let Some(values) = self.columns.get(index) else {
             return Err(io::Error::other(format!("advice column {index} was not stored")).into());
         };

@@ -358,10 +358,23 @@ impl<T: Cell> Addressed<T> {
         &mut self,
         array: usize,
         range: Range<u64>,
+        each: impl FnMut(u64, &[T]) -> Result<()>,
+    ) -> Result<()> {
+        self.read_before((array, None), range, each)
+    }
+
+    /// The same; cells of the array that is read next, if that is known, are on their way meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_before(
+        &mut self,
+        (array, then): (usize, Option<usize>),
+        range: Range<u64>,
         mut each: impl FnMut(u64, &[T]) -> Result<()>,
     ) -> Result<()> {
         match &mut self.place {
-            Place::Paged(paged) => paged.read(array, range, &mut each),
+            Place::Paged(paged) => paged.read((array, then), range, &mut each),
             Place::Mapped { maps, .. } => map_of(maps, array)?.read(range, |first, cells| {
                 match cells.iter().position(|cell| !cell.has_meaning()) {
                     None => each(first, cells),
@@ -487,6 +500,7 @@ impl<T: Cell> Paged<T> {
     fn warm(&mut self, array: usize, index: u64) -> Result<*mut T> {
         let (block, offset) = self.layout.find(array, index)?;
         let mut cache = self.pager.cache();
+        cache.forget_ahead()?;
         cache.change(array, block)?;
         let start = cache.memory().offset((array, block));
         drop(cache);
@@ -515,11 +529,13 @@ impl<T: Cell> Paged<T> {
 
     fn read(
         &mut self,
-        array: usize,
+        (array, then): (usize, Option<usize>),
         range: Range<u64>,
         each: &mut dyn FnMut(u64, &[T]) -> Result<()>,
     ) -> Result<()> {
-        self.layout.check(array, &range)?;
+        for array in [Some(array), then].into_iter().flatten() {
+            self.layout.check(array, &range)?;
+        }
         self.cool_down();
         let cells = CellBytes {
             decode: from_bytes::<T>,
@@ -527,7 +543,7 @@ impl<T: Cell> Paged<T> {
         };
         let mut cache = self.pager.cache();
         self.layout
-            .read(&mut cache, cells, &mut self.tile, (array, range), each)
+            .read(&mut cache, cells, &mut self.tile, (array, then, range), each)
     }
 }
 

@@ -203,7 +203,8 @@ impl<E: Element> Cells<E> {
                     decode: E::decode,
                     zero: zero::<E>(),
                 };
-                self.layout.read(cache, cells, tile, (array, range), &mut each)
+                self.layout
+                    .read(cache, cells, tile, (array, None, range), &mut each)
             }
         }
     }
@@ -374,6 +375,12 @@ impl Layout {
         cell(block)..cell(block + 1)
     }
 
+    /// The blocks of cells.
+    fn blocks_of(&self, array: usize, cells: &Range<u64>) -> Range<usize> {
+        let at = |cell: u64| cell + self.shift(array);
+        (at(cells.start) / self.block_cells) as usize..at(cells.end).div_ceil(self.block_cells) as usize
+    }
+
     pub fn check(&self, array: usize, range: &Range<u64>) -> Result<()> {
         Invalid::unless_below("array of cells", array as u64, self.arrays as u64)?;
         if range.start <= range.end && range.end <= self.len {
@@ -388,13 +395,13 @@ impl Layout {
         .into())
     }
 
-    /// Hands cells to `each`, a tile at a time.
+    /// Hands cells of an array to `each`, a tile at a time; `then` is the array that is read next, if that is known.
     pub fn read<T: Copy + Send + Sync, M: Memory>(
         &self,
         cache: &mut Cache<M>,
         CellBytes { decode, zero }: CellBytes<T>,
         tile: &mut [T],
-        (array, range): (usize, Range<u64>),
+        (array, then, range): (usize, Option<usize>, Range<u64>),
         each: &mut dyn FnMut(u64, &[T]) -> Result<()>,
     ) -> Result<()> {
         if range.is_empty() {
@@ -402,8 +409,8 @@ impl Layout {
         }
         let (block_cells, shift) = (self.block_cells, self.shift(array));
         let cells = range.start + shift..range.end + shift;
-        let blocks = (cells.start / block_cells) as usize..cells.end.div_ceil(block_cells) as usize;
-        cache.read(array, blocks, |now, blocks| {
+        let then = then.map(|then| (then, self.blocks_of(then, &range)));
+        cache.read((array, self.blocks_of(array, &range)), then, |now, blocks| {
             let mut jobs = Vec::new();
             for (bytes, tile) in blocks.zip(tile.chunks_mut(block_cells as usize)) {
                 let bytes = bytes.unwrap_or_default().chunks(JOB_CELLS * self.cell_bytes);

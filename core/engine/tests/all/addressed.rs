@@ -60,7 +60,8 @@ enum Step {
     Set(u64, u64),
     Run(u64, u64),
     Look(prop::sample::Index),
-    Read(Range<u64>),
+    /// With the array that may be read next.
+    Read(Range<u64>, Option<usize>),
     Shrink,
 }
 
@@ -70,7 +71,8 @@ fn steps(len: u64) -> impl Strategy<Value = Vec<(usize, Step)>> {
         10 => (0..len, any::<u64>()).prop_map(|(i, v)| Step::Set(i, v)),
         4 => (0..len, any::<u64>()).prop_map(|(i, v)| Step::Run(i, v)),
         12 => any::<prop::sample::Index>().prop_map(Step::Look),
-        2 => range.prop_map(Step::Read),
+        3 => (range, prop::option::of(0..3usize)).prop_map(|(range, then)| Step::Read(range, then)),
+        3 => prop::option::of(0..3usize).prop_map(move |then| Step::Read(0..len, then)),
         1 => Just(Step::Shrink),
     ];
     prop::collection::vec((0..3usize, step), 1..80)
@@ -108,9 +110,9 @@ proptest! {
                     prop_assert_eq!(address.read(), model[*array][*i as usize]);
                 }
                 Step::Look(_) => {}
-                Step::Read(range) => {
+                Step::Read(range, then) => {
                     let (model, mut next) = (&model[array], range.start);
-                    let read = cells.read(array, range.clone(), |first, cells| {
+                    let read = cells.read_before((array, then), range.clone(), |first, cells| {
                         assert_eq!(first, next);
                         assert_eq!(cells, &model[first as usize..first as usize + cells.len()]);
                         next += cells.len() as u64;
@@ -376,7 +378,8 @@ fn write_and_read(workspace: &Workspace) -> Result<Vec<Words>> {
     cells.keep_for_reading(0)?;
     let mut read = Vec::new();
     for array in 0..2 {
-        cells.read(array, 0..3000, |_, cells| {
+        let then = (array == 0).then_some(1);
+        cells.read_before((array, then), 0..3000, |_, cells| {
             read.extend_from_slice(cells);
             Ok(())
         })?;

@@ -85,7 +85,9 @@ fn write<F: ProverField, T: Copy>(
     };
     let tail = vec![F::ZERO; (rows - shape.usable_rows) as usize];
     advice.assigned()?;
-    let columns = (0..columns.polynomials).map(|index| advice.column(workspace, index, &tail));
+    let last = columns.polynomials;
+    let then = |index| (index + 1 < last).then_some(index + 1);
+    let columns = (0..last).map(|index| advice.column(workspace, index, then(index), &tail));
     F::write_group(
         &bundle,
         ADVICE,

@@ -15,23 +15,23 @@ const WHAT: &str = "witness column";
 const TILE_CELLS: usize = 32 * poly::PIECE;
 
 /// The column whose row i is `fraction(cells[i])` of an array of cells, numerator and denominator (see
-/// [`poly::quotients`]), but for the tail.
+/// [`poly::quotients`]), but for the tail. With the array that is read next, if that is known.
 ///
 /// # Errors
 /// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::OverBudget`];
 /// [`spillproof_engine::Error::Invalid`] for a tail that is longer than the column.
 pub fn witness_column<T: Cell, F: KernelField + Element>(
     workspace: &Workspace,
-    (cells, array): (&mut Addressed<T>, usize),
+    (cells, array, then): (&mut Addressed<T>, usize, Option<usize>),
     fraction: impl Fn(&T) -> (F, Option<F>) + Sync,
     tail: &[F],
 ) -> Result<Column<F>> {
-    workspace.run(|| column_in_turn(workspace, (cells, array), &fraction, tail))
+    workspace.run(|| column_in_turn(workspace, (cells, array, then), &fraction, tail))
 }
 
 fn column_in_turn<T: Cell, F: KernelField + Element>(
     workspace: &Workspace,
-    (cells, array): (&mut Addressed<T>, usize),
+    (cells, array, then): (&mut Addressed<T>, usize, Option<usize>),
     fraction: &(impl Fn(&T) -> (F, Option<F>) + Sync),
     tail: &[F],
 ) -> Result<Column<F>> {
@@ -46,7 +46,7 @@ fn column_in_turn<T: Cell, F: KernelField + Element>(
     }
     let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     let mut writer = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
-    cells.read(array, 0..assigned, |_, cells| {
+    cells.read_before((array, then), 0..assigned, |_, cells| {
         cells.chunks(tile_len).try_for_each(|cells| {
             let tile = &mut tile[..cells.len()];
             poly::quotients(cells, fraction, tile);

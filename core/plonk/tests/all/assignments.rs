@@ -119,7 +119,7 @@ proptest! {
             expected[row as usize] = quotient(numerator, denominator);
         }
         let tail: Vec<Fr> = (0..tail).map(|_| Fr::rand(&mut rng)).collect();
-        let made = witness_column(&place.workspace, (&mut cells, 0), fraction, &tail);
+        let made = witness_column(&place.workspace, (&mut cells, 0, None), fraction, &tail);
         if tail.len() > rows as usize {
             prop_assert!(made.is_err());
         } else {

@@ -433,8 +433,15 @@ fn cells() {
         let reading_bytes = share(Addressed::<Fr>::reading_share_bytes);
         let writing_bytes = share(Addressed::<Fr>::writing_share_bytes);
         let mut cells = advice_cells(workspace, shape, [writing_bytes, reading_bytes], false)?;
-        let mut column =
-            |array| witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail());
+        let mut column = |array: usize| {
+            let then = (array + 1 < arrays).then_some(array + 1);
+            witness_column(
+                workspace,
+                (&mut cells, array, then),
+                |value| (*value, None),
+                &tail(),
+            )
+        };
         (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
     });
     for is_by_columns in [false, true] {
@@ -443,8 +450,10 @@ fn cells() {
             let mut cells = advice_cells(workspace, shape, [share_bytes; 2], is_by_columns)?;
             let mut order: Vec<usize> = (0..arrays).collect();
             order.sort_by_cached_key(|&array| cells.stored_cells(array));
+            let mut next = order.clone().into_iter().skip(1);
             let mut column = |array| {
-                let column = witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail())?;
+                let with_next = (&mut cells, array, next.next());
+                let column = witness_column(workspace, with_next, |value| (*value, None), &tail())?;
                 cells.remove(array)?;
                 Ok(column)
             };

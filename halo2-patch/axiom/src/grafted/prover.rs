@@ -255,6 +255,7 @@ impl<F: Field> AdviceSource for Given<F> {
         &mut self,
         workspace: &Workspace,
         index: usize,
+        _: Option<usize>,
         tail: &[Scalar],
     ) -> spillproof_plonk::Result<Column<Scalar>> {
         // The caller's vector goes as soon as its column is written.

@@ -206,6 +206,8 @@ pub(in super::super) struct Cache<M> {
     spare: Vec<Buffer>,
     /// Oldest first.
     flying: VecDeque<Flight>,
+    /// Of the array that is read next.
+    ahead: Option<Ahead>,
     has_failed: bool,
 }
 
@@ -236,6 +238,13 @@ struct Entry {
 struct Flight {
     array: usize,
     block: usize,
+    pending: PendingFrames,
+}
+
+/// The blocks of the first stretch of an array that were on disk only, and are being read.
+struct Ahead {
+    array: usize,
+    stored: Vec<usize>,
     pending: PendingFrames,
 }
 
@@ -314,6 +323,7 @@ impl<M: Memory> Cache<M> {
                 .map(|_| buffer(cut.stretch_bytes))
                 .collect::<Result<_>>()?,
             flying: VecDeque::with_capacity(TRANSFERS),
+            ahead: None,
             has_failed: false,
         })
     }
@@ -451,11 +461,12 @@ impl<M: Memory> Cache<M> {
         Ok(())
     }
 
-    /// Hands `blocks` of an array to `each`, a stretch at a time.
+    /// Hands `blocks` of an array to `each`, a stretch at a time. Meanwhile the first stretch of the array that is read next, if
+    /// `then` names one, is on its way.
     pub fn read(
         &mut self,
-        array: usize,
-        blocks: Range<usize>,
+        (array, blocks): (usize, Range<usize>),
+        then: Option<(usize, Range<usize>)>,
         mut each: impl FnMut(Range<usize>, Blocks<'_, M>) -> Result<()>,
     ) -> Result<()> {
         self.check_usable()?;
@@ -463,10 +474,28 @@ impl<M: Memory> Cache<M> {
         self.settle()?;
         let step = self.cut.stretch_bytes / self.cut.block_bytes;
         let stretch = |start: usize| start..(start + step).min(blocks.end);
-        let mut ahead = self.read_ahead(array, stretch(blocks.start))?;
+        let first = self.stored(array, stretch(blocks.start));
+        let mut ahead = match self.ahead.take() {
+            // Other blocks may have come or gone since.
+            Some(ahead) if (ahead.array, &ahead.stored) == (array, &first) => Some(ahead.pending),
+            other => {
+                self.ahead = other;
+                self.forget_ahead()?;
+                self.read_ahead(array, &first)?
+            }
+        };
         for start in blocks.clone().step_by(step) {
             let now = stretch(start);
-            let next = self.read_ahead(array, stretch(now.end))?;
+            let next = self.stored(array, stretch(now.end));
+            let next = self.read_ahead(array, &next)?;
+            if let (true, Some((array, blocks))) = (now.end == blocks.end, &then) {
+                let stored = self.stored(*array, blocks.start..(blocks.start + step).min(blocks.end));
+                self.ahead = self.read_ahead(*array, &stored)?.map(|pending| Ahead {
+                    array: *array,
+                    stored,
+                    pending,
+                });
+            }
             let buffer = std::mem::replace(&mut ahead, next);
             let buffer = self.landed(buffer.map(PendingFrames::wait).transpose())?;
             let read: &[u8] = buffer.as_ref().map_or(&[], |buffer| buffer);
@@ -490,12 +519,25 @@ impl<M: Memory> Cache<M> {
         Ok(())
     }
 
-    /// Starts to read those of `blocks` that are on disk only.
-    fn read_ahead(&mut self, array: usize, blocks: Range<usize>) -> Result<Option<PendingFrames>> {
+    /// What is being read of the next array may change before it is read.
+    pub fn forget_ahead(&mut self) -> Result<()> {
+        if let Some(ahead) = self.ahead.take() {
+            let buffer = self.landed(ahead.pending.wait())?;
+            self.spare.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// Those of `blocks` that are on disk only.
+    fn stored(&self, array: usize, blocks: Range<usize>) -> Vec<usize> {
         let places = &self.arrays[array].places;
+        blocks.filter(|block| places[*block] == STORED).collect()
+    }
+
+    /// Starts to read blocks that are on disk only.
+    fn read_ahead(&mut self, array: usize, stored: &[usize]) -> Result<Option<PendingFrames>> {
         let mut runs: Vec<Run> = Vec::new();
-        let stored = blocks.filter(|block| places[*block] == STORED);
-        for (at, block) in stored.enumerate() {
+        for (at, &block) in stored.iter().enumerate() {
             match runs.last_mut() {
                 Some(run) if run.frame + run.frames == block as u64 => run.frames += 1,
                 _ => runs.push(Run {

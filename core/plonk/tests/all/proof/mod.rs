@@ -192,7 +192,13 @@ impl AdviceSource for OfCircuit {
         Ok(())
     }
 
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Fr]) -> Result<Column<Fr>> {
+    fn column(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+        _: Option<usize>,
+        tail: &[Fr],
+    ) -> Result<Column<Fr>> {
         let values = Given(self.values[index].clone());
         Ok(Fr::padded_column(workspace, self.rows as u64, &values, tail)?)
     }
