@@ -28,18 +28,19 @@ const LOOPS: &str = "spillproof_kernels::parallel::";
 /// system is new on, as KZG and PLONK were on BLS12-381.
 const LIMITS: &[(&str, u64)] = &[
     ("spillproof_kernels", 0),
-    ("spillproof_engine", 46_000),
-    ("spillproof_commit", 371_000),
-    ("spillproof_plonk", 633_000),
-    ("spillproof_groth16", 353_000),
-    ("spillproof_gpu", 52_500),
+    ("spillproof_engine", 42_700),
+    ("spillproof_commit", 229_900),
+    ("spillproof_plonk", 220_200),
+    ("spillproof_groth16", 100_200),
+    ("spillproof_gpu", 5_400),
     ("spillproof_report", 0),
-    ("halo2_axiom", 181_500),
+    ("halo2_axiom", 204_500),
     ("halo2_proofs", 0),
-    ("spillproof_bindings", 33_500),
-    ("spillproof_circom", 8_000),
-    ("spillproof_circuits", 30_500),
-    ("spillproof_cli", 8_000),
+    ("midnight_proofs", 20_800),
+    ("spillproof_bindings", 2_500),
+    ("spillproof_circom", 2_300),
+    ("spillproof_circuits", 49_900),
+    ("spillproof_cli", 5_900),
 ];
 
 /// A library, and the bytes of each owner's code that are in it.
